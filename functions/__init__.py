@@ -1,0 +1,1 @@
+"""The serverless functions: indexing, retrieval and chat, and the ways to call them."""

@@ -1,0 +1,1 @@
+"""page → chunk → enriched chunk → row: everything that feeds the table."""

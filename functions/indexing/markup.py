@@ -1,0 +1,103 @@
+"""Markdown, MDX and HTML files to clean Markdown with their metadata."""
+
+from __future__ import annotations
+
+import re
+
+from functions.indexing.pages import LANGUAGE_KEYS, Document
+from shared.errors import SourceError
+
+LEAD_KEYS = ("description", "summary", "deck", "excerpt", "lead")
+_FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)[`~]*\s*$|\Z)", re.MULTILINE | re.DOTALL)
+_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_IMPORT = re.compile(
+    r"^(?:import\s(?:[^;'\"]*?\sfrom\s*)?['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:default|const|let|function)\b.*?(?:\n\s*\n|\Z))",
+    re.MULTILINE | re.DOTALL,
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}", re.DOTALL)
+_SCRIPT = re.compile(r"<(script|style|svg|template|noscript)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+# a tag may carry JSX attributes: name={…} with braces one level deep, quoted strings with > in them
+_TAG = re.compile(r"</?[A-Za-z][\w.:-]*(?:\s+(?:[^<>{}\"']|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*)?\s*/?>|</?>")
+_SHORTCODE = re.compile(r"\{\{[<%].*?[%>]\}\}", re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*:::+[ \t]*(?:\w+)?(?:\[(?P<title>[^\]\n]*)\])?[^\n]*$", re.MULTILINE)
+_HEADING_ID = re.compile(r"[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
+
+
+def markdown_document(raw: str) -> Document:
+    """Front matter and clean Markdown of a Markdown or MDX file.
+
+    Raises:
+        SourceError: the front matter is not valid YAML.
+    """
+    import frontmatter
+    import yaml
+
+    try:
+        post = frontmatter.loads(raw.lstrip("\ufeff"))
+    except yaml.YAMLError as error:
+        raise SourceError(f"the front matter is not valid YAML: {' '.join(str(error).split())}") from error
+    meta = post.metadata
+    markdown = clean_markdown(post.content)
+    if not re.search(r"\w", markdown):  # list pages of Hugo and others: what is shown stands in the front matter
+        markdown = next((str(meta[k]) for k in LEAD_KEYS if meta.get(k)), "")
+    heading = re.search(r"^#\s+(.+?)\s*#*$", _FENCE.sub("", markdown), re.MULTILINE)
+    return Document(
+        markdown=markdown,
+        title=str(meta.get("title") or (heading.group(1) if heading else "")),
+        language=str(next((meta[k] for k in LANGUAGE_KEYS if isinstance(meta.get(k), str)), "")),
+        meta=meta,
+    )
+
+
+def clean_markdown(text: str) -> str:
+    """What a reader sees: no imports, comments, component tags, shortcodes or directive marks; code untouched."""
+    pieces, end = [], 0
+    for fence in _FENCE.finditer(text):
+        pieces += [_clean_prose(text[end : fence.start()]), fence.group()]
+        end = fence.end()
+    return "".join([*pieces, _clean_prose(text[end:])])
+
+
+def _clean_prose(text: str) -> str:
+    text = _IMPORT.sub("", _COMMENT.sub("", text))
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        kept.append(match.group())
+        return f"\x00{len(kept) - 1}\x00"
+
+    text = _INLINE_CODE.sub(keep, text.replace("\x00", ""))
+    text = _DIRECTIVE.sub(lambda m: f"\n**{m['title']}**\n" if m["title"] else "", text)
+    text = _SHORTCODE.sub("", text)
+    text = _TAG.sub("", _SCRIPT.sub("", text))
+    text = _HEADING_ID.sub("", text)
+    return re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m.group(1))], text)
+
+
+def html_document(raw: bytes) -> Document:
+    """Main content of an HTML page as Markdown, with title, language and date.
+
+    Raises:
+        SourceError: the page cannot be parsed, or has no main content.
+    """
+    import trafilatura
+    from trafilatura.utils import load_html
+
+    tree = load_html(raw)
+    if tree is None:
+        raise SourceError("the page is not HTML")
+    meta = trafilatura.extract_metadata(tree)
+    text = trafilatura.extract(
+        raw, output_format="markdown", include_tables=True, include_links=False, include_comments=False,
+        favor_recall=True, deduplicate=False,
+    )  # fmt: skip
+    if not text:
+        raise SourceError("the page has no main content")
+    title = (meta.title if meta else "") or (tree.findtext(".//title") or "")
+    robots = tree.xpath("string(//meta[translate(@name,'ROBTS','robts')='robots']/@content)")
+    return Document(
+        markdown=str(text),
+        title=title,
+        language=tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "",
+        meta={"date": meta.date if meta else None, "canonical": meta.url if meta else None, "robots": robots},
+    )

@@ -1,0 +1,114 @@
+"""Files and documents to `Page`: front matter, title, language, clean Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from shared.language import detect_language
+from shared.records import Page, Record
+
+LANGUAGE_KEYS = ("lang", "language", "locale")
+PUBLISHED_KEYS = ("published_at", "published", "date", "pubDate", "publishDate")
+
+
+class Skipped(Record):
+    """A page that is not indexed, and why. A failed page keeps the rows that it has."""
+
+    id: str
+    reason: str
+    failed: bool = False  # True: it should have been readable; False: it says itself that it is not for readers
+
+
+class Document(Record):
+    """A page's content before the source's settings are applied."""
+
+    markdown: str
+    title: str = ""
+    language: str = ""
+    meta: dict[str, Any] = {}
+
+
+class Origin(Record):
+    """What the source knows of a page before reading it."""
+
+    id: str
+    source: str
+    url: str
+    path: str  # below the source's folder, or the URL's path
+    category: str = ""
+    product: str | None = None
+    content_type: str | None = None
+    language: str | None = None
+
+
+def to_page(
+    document: Document, origin: Origin, *, site_languages: Sequence[str], content_types: Sequence[str], products: Sequence[str]
+) -> Page | Skipped:
+    """Apply the source's settings, then the page's own; what neither says is found out."""
+    meta = document.meta
+    if meta.get("draft") is True or str(meta.get("robots", "")).startswith("noindex"):
+        return Skipped(id=origin.id, reason="the page is a draft or noindex")
+    text = document.markdown.strip()
+    if not re.search(r"\w", text):
+        return Skipped(id=origin.id, reason="the page has no text")
+    return Page(
+        id=origin.id,
+        source=origin.source,
+        url=str(meta.get("url") or meta.get("canonical") or "") if not origin.url else origin.url,
+        title=_one_line(document.title) or _title_from(origin.path),
+        text=text,
+        language=origin.language or _language(document, origin.path, site_languages),
+        category=origin.category or _one_line(_first(meta.get("category") or meta.get("categories"))),
+        product=origin.product or _if_in(meta.get("product"), products),
+        content_type=origin.content_type or _if_in(meta.get("content_type") or meta.get("type"), content_types),
+        published_at=_instant(next((meta[k] for k in PUBLISHED_KEYS if meta.get(k)), None)),
+    )
+
+
+def _language(document: Document, path: str, site_languages: Sequence[str]) -> str:
+    """The page's own word, else a folder named as a language of the site, else what the text looks like."""
+    if document.language:
+        return document.language.split("-")[0].split("_")[0].lower()
+    named = [part for part in PurePosixPath(path).parts if part in site_languages]
+    if named:
+        return named[0]
+    code, probability = detect_language(document.markdown)
+    # the site's languages decide doubtful cases: short pages, code, product names
+    return code if probability > 0.99 else detect_language(document.markdown, site_languages)[0] or code
+
+
+def _title_from(path: str) -> str:
+    stem = PurePosixPath(path).stem
+    if stem in {"index", "_index", "README"}:
+        stem = PurePosixPath(path).parent.name or stem
+    return re.sub(r"[-_]+", " ", stem).strip().capitalize()
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value or "").split())
+
+
+def _first(value: object) -> object:
+    return value[0] if isinstance(value, list) and value else value if not isinstance(value, list) else ""
+
+
+def _if_in(value: object, allowed: Sequence[str]) -> str | None:
+    return value if isinstance(value, str) and value in allowed else None
+
+
+def _instant(value: object) -> datetime | None:
+    """A date of front matter (YAML date, datetime or ISO text) in UTC; None where it is none."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return None

@@ -1,0 +1,90 @@
+"""Enriched chunks to rows, with what the table already holds used again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lancedb.expr import col, lit
+
+from shared.analysis import analyse
+from shared.prompts import embedding_input
+from shared.records import Chunk, EnrichedChunk, Enrichment, Page, Record, Row
+from shared.table import KnowledgeTable
+
+
+class Known(Record):
+    """What the table holds of a page."""
+
+    page_hash: str = ""
+    chunks: frozenset[str] = frozenset()
+
+
+class PageChunks(Record):
+    """A page that changed, in chunks."""
+
+    page: Page
+    page_hash: str
+    chunks: tuple[Chunk, ...]
+
+
+async def known_pages(table: KnowledgeTable, source: str) -> dict[str, Known]:
+    """The pages of a source that the table holds."""
+    chunks: dict[str, set[str]] = {}
+    hashes: dict[str, str] = {}
+    for row in await table.columns(["id", "page_id", "page_hash"], col("source") == lit(source)):
+        chunks.setdefault(row["page_id"], set()).add(row["id"])
+        hashes[row["page_id"]] = row["page_hash"]
+    return {page: Known(page_hash=hashes[page], chunks=frozenset(ids)) for page, ids in chunks.items()}
+
+
+async def stored_enrichments(table: KnowledgeTable, keys: Iterable[str]) -> dict[str, Enrichment]:
+    """Enrichments of the table by reuse key, from whatever page."""
+    names = ["reuse_key", *Enrichment.model_fields]
+    found = await table.columns(names, col("reuse_key").isin(sorted(set(keys))))
+    return {row.pop("reuse_key"): Enrichment(**row) for row in found}
+
+
+async def stored_vectors(table: KnowledgeTable, keys: Iterable[str]) -> dict[str, list[float]]:
+    """Vectors of the table by vector key, from whatever page."""
+    found = await table.columns(["vector_key", "vector"], col("vector_key").isin(sorted(set(keys))))
+    return {row["vector_key"]: row["vector"] for row in found}
+
+
+def embedded_text(enriched: EnrichedChunk) -> str:
+    """The text whose vector stands for the chunk."""
+    enrichment = enriched.enrichment
+    return embedding_input(
+        title=enriched.page.title,
+        category=enriched.page.category or enrichment.product,
+        section=enriched.chunk.section,
+        summary=enrichment.summary,
+        keywords=enrichment.keywords,
+        questions=enrichment.questions,
+        text=enriched.chunk.text,
+    )
+
+
+def to_row(enriched: EnrichedChunk, page_hash: str, vector_key: str, vector: Sequence[float]) -> Row:
+    """One row of the table."""
+    page, chunk, enrichment = enriched.page, enriched.chunk, enriched.enrichment
+    described = (enrichment.summary, *enrichment.keywords, *enrichment.questions)
+    searched = "\n".join((page.title, chunk.section, *described, chunk.text))
+    return Row(
+        id=chunk.id,
+        page_id=page.id,
+        source=page.source,
+        ordinal=chunk.ordinal,
+        url=page.url,
+        title=page.title,
+        section=chunk.section,
+        category=page.category,
+        text=chunk.text,
+        **enrichment.model_dump(),
+        language=page.language,
+        published_at=page.published_at,
+        reuse_key=enriched.reuse_key,
+        vector_key=vector_key,
+        page_hash=page_hash,
+        terms=" ".join(analyse(searched, page.language)),
+        vector=tuple(vector),
+    )

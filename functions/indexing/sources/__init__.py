@@ -1,0 +1,1 @@
+"""Where pages come from: one module a kind, all yield `Page` or `Skipped`."""

@@ -1,0 +1,105 @@
+"""The world that the functions run in, built from the settings. The only place that chooses implementations.
+
+Which model serves a role that the settings leave open: with `OPENAI_API_KEY` the OpenAI models below, else the
+built-in ones (embedded e5, enrichment by rules, extractive answers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from shared.embedding import Embedder, build_embedder
+from shared.settings import EMBEDDED, EXTRACTIVE, RULES, ModelSettings, Settings, secret
+from shared.table import KnowledgeTable
+
+if TYPE_CHECKING:
+    from functions.chat.agent import Agent
+    from functions.indexing.enrichment import Enricher
+    from functions.indexing.index import Indexer
+    from functions.retrieval.search import Retriever
+
+# model, USD per million tokens read and written (OpenAI's list prices)
+OPENAI_DEFAULTS = {
+    "chat": ("gpt-4.1-mini", 0.40, 1.60),
+    "fallback": ("gpt-4o-mini", 0.15, 0.60),
+    "enrichment": ("gpt-4.1-nano", 0.10, 0.40),
+    "judge": ("gpt-4.1-nano", 0.10, 0.40),
+    "embedding": ("text-embedding-3-small", 0.02, 0.0),
+}
+BUILT_IN = {"chat": EXTRACTIVE, "fallback": EXTRACTIVE, "enrichment": RULES, "judge": "", "embedding": EMBEDDED}
+
+
+def model_for(role: str, settings: Settings) -> ModelSettings:
+    """The model of a role: as configured, else OpenAI's default with a key, else the built-in one."""
+    configured: ModelSettings = getattr(settings.models, role)
+    if configured.model:
+        return configured
+    if configured.base_url or not secret("OPENAI_API_KEY"):
+        return configured.model_copy(update={"model": BUILT_IN[role]})
+    model, price_input, price_output = OPENAI_DEFAULTS[role]
+    return configured.model_copy(
+        update={"model": model, "price_input": price_input, "price_output": price_output}
+    )
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the commands and the web functions use. Parts are built when they are asked for."""
+
+    settings: Settings
+    embedder: Embedder
+    table: KnowledgeTable
+
+    @property
+    def enricher(self) -> Enricher:
+        """Enrichment by the configured model, or by rules."""
+        from functions.indexing.enrichment import ModelEnricher, RuleEnricher
+        from shared.language_model import LanguageModel
+
+        chosen = model_for("enrichment", self.settings)
+        if chosen.model == RULES:
+            return RuleEnricher(self.settings)
+        return ModelEnricher(LanguageModel(chosen), self.settings)
+
+    @property
+    def indexer(self) -> Indexer:
+        """What keeps the table equal to the sources."""
+        from functions.indexing.index import Indexer
+
+        return Indexer(self.table, self.embedder, self.enricher, self.settings)
+
+    @property
+    def retriever(self) -> Retriever:
+        """Retrieval over the table."""
+        from functions.retrieval.search import Retriever
+
+        return Retriever(self.table, self.embedder, self.settings)
+
+    @property
+    def agent(self) -> Agent:
+        """Chat, with retrieval in process: a hop to another function costs more than the search."""
+        from functions.chat.agent import Agent
+        from shared.language_model import LanguageModel
+
+        chosen = {role: model_for(role, self.settings) for role in ("chat", "fallback", "judge")}
+        models = {
+            role: None if m.model in {EXTRACTIVE, ""} else LanguageModel(m) for role, m in chosen.items()
+        }
+        ladder = tuple(m for m in (models["chat"], models["fallback"]) if m)
+        return Agent(partial(self.retriever.retrieve), ladder, models["judge"], self.settings)
+
+
+async def build_services(settings: Settings, *, writes: bool = False, replace_table: bool = False) -> Services:
+    """Open the table with the configured embedding model; `writes` creates it where it is missing.
+
+    Raises:
+        TableUnavailable, EmbeddingMismatch: as `KnowledgeTable.open`.
+        ModelUnavailable: the embedding model's dimension has to be asked for, and the server does not answer.
+    """
+    embedder = await build_embedder(model_for("embedding", settings))
+    table = await KnowledgeTable.open(
+        settings.store, embedder.identity, create=writes, replace=replace_table
+    )
+    return Services(settings, embedder, table)

