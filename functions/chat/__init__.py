@@ -1,0 +1,1 @@
+"""conversation → plan → passages → checked answer, as a stream of events."""
