@@ -100,14 +100,18 @@ class Services:
         )
 
 
-async def build_services(settings: Settings, *, writes: bool = False, replace_table: bool = False) -> Services:
+async def build_services(
+    settings: Settings, *, embedder: Embedder | None = None, writes: bool = False, replace_table: bool = False
+) -> Services:
     """Open the table with the configured embedding model; `writes` creates it where it is missing.
+
+    `embedder` is one that is loaded already; `replace_table` allows a new embedding model to start a new table.
 
     Raises:
         TableUnavailable, EmbeddingMismatch: as `KnowledgeTable.open`.
         ModelUnavailable: the embedding model's dimension has to be asked for, and the server does not answer.
     """
-    embedder = await build_embedder(model_for("embedding", settings))
+    embedder = embedder or await build_embedder(model_for("embedding", settings))
     table = await KnowledgeTable.open(
         settings.store, embedder.identity, create=writes, replace=replace_table
     )
