@@ -15,7 +15,7 @@ from functions.chat.ladder import Ladder, Restarted
 from functions.chat.phrases import phrase
 from shared.cost import Ledger
 from shared.errors import ModelUnavailable
-from shared.prompts import ANSWER, MISSING, NOT_IN_SITE
+from shared.prompts import ANSWER, ANSWER_FORM, MISSING, NOT_IN_SITE
 from shared.records import Citation, Event, Passage, Record
 from shared.settings import EXTRACTIVE, Settings
 from shared.trace import current_trace
@@ -70,12 +70,17 @@ async def write_answer(
         current_trace().note("ladder exhausted", error=str(error))
         if text and not _is_held_back(text) and error.reason == "timeout":
             yield events.restart("the answer took too long")
-        quotes, citations = extractive_answer(question, passages, settings.site.name, language)
-        yield Draft(
-            text=quotes, citations=citations, verdict="answered", model=EXTRACTIVE, fallback_used=bool(ladder.models)
-        )
-        return
-    yield await _draft(text, model, fallback, passages, language, similar, alike, settings)
+        text = ""
+    else:
+        draft = await _draft(text, model, fallback, passages, language, similar, alike, settings)
+        if draft.text or NOT_IN_SITE in text:
+            yield draft
+            return
+    # no model answered, or nothing that one wrote is supported: the evidence itself is shown
+    quotes, citations = extractive_answer(question, passages, settings.site.name, language)
+    yield Draft(
+        text=quotes, citations=citations, verdict="answered", model=EXTRACTIVE, fallback_used=bool(ladder.models)
+    )
 
 
 async def _draft(
@@ -124,5 +129,5 @@ def _prompt(
 ) -> list[dict[str, str]]:
     site = settings.site
     rules = ANSWER.format(site=site.name, tone=site.tone, language=LANGUAGES.get(language, language))
-    sources = f"Sources:\n\n{as_blocks(passages)}\n\nQuestion: {question}"
+    sources = f"Sources:\n\n{as_blocks(passages)}\n\nQuestion: {question}\n\n{ANSWER_FORM}"
     return [{"role": "system", "content": rules}, *history, {"role": "user", "content": sources}]
