@@ -45,9 +45,13 @@ def _run(work: Coroutine[Any, Any, int]) -> None:
 
 @app.command()
 def index(
-    sources: Annotated[list[str] | None, typer.Argument(help="Names of portavoz.toml, folders or files.")] = None,
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="Names of portavoz.toml, folders or files.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Make every chunk anew.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Let any share of a source's pages vanish.")] = False,
     json: Json = False,
 ) -> None:
@@ -112,8 +116,6 @@ def status(json: Json = False) -> None:
     from functions.commands import status as command
 
     _run(command(load_settings(), json=json))
-
-
 
 
 if __name__ == "__main__":

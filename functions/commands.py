@@ -33,7 +33,12 @@ async def index(
     if not sources:
         raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
     services = await build_services(settings, writes=True, replace_table=full and not dry_run)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed} pages"), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TextColumn("{task.completed} pages"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=err, transient=True, disable=json) as bar:
         tasks = {source.name: bar.add_task(source.name, total=None) for source in sources}
         report = await services.indexer.run(
@@ -99,7 +104,10 @@ async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> 
         if result.message:
             out.print(f"  {result.message}")
         for chunk in result.chunks:
-            out.print(f"  {chunk.score:.2f}  {chunk.title} › {chunk.section}  {chunk.url or chunk.page_id}", markup=False)
+            out.print(
+                f"  {chunk.score:.2f}  {chunk.title} › {chunk.section}  {chunk.url or chunk.page_id}",
+                markup=False,
+            )
     return 0
 
 
@@ -117,7 +125,9 @@ async def ask(settings: Settings, question: str, *, trace: bool, json: bool) -> 
     async for event in guarded(agent.chat(request)):
         if event.event == "status" and not json:
             queries = event.data["detail"].get("queries")
-            err.print(f"· {event.data['stage']}" + (f": {'; '.join(queries)}" if queries else ""), markup=False)
+            err.print(
+                f"· {event.data['stage']}" + (f": {'; '.join(queries)}" if queries else ""), markup=False
+            )
         elif event.event == "token" and not json:
             out.print(event.data["text"], end="", markup=False)
         elif event.event == "restart" and not json:
@@ -141,9 +151,14 @@ def _print_answer(done: dict[str, Any]) -> None:
         return
     out.print(f"\n{done['answer']}\n", markup=False)
     for citation in done["citations"]:
-        out.print(f"[{citation['n']}] {citation['title']}  {citation['url']}\n    “{citation['quote']}”", markup=False)
+        out.print(
+            f"[{citation['n']}] {citation['title']}  {citation['url']}\n    “{citation['quote']}”",
+            markup=False,
+        )
     fallback = ", by the fallback" if done["fallback_used"] else ""
-    out.print(f"{done['verdict']}, {done['model'] or 'no model'}{fallback}, {done['cost_usd']:.5f} USD", style="dim")
+    out.print(
+        f"{done['verdict']}, {done['model'] or 'no model'}{fallback}, {done['cost_usd']:.5f} USD", style="dim"
+    )
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
@@ -190,8 +205,12 @@ async def status(settings: Settings, *, json: bool) -> int:
     if json:
         _print_json(found)
         return 0
-    out.print(f"[bold]{found.uri}[/], version {found.index_version}: {found.rows} chunks of {found.pages} pages")
-    out.print(f"embedding: {found.embedding_model} ({found.embedding_dimensions} dimensions); models: {found.models}")
+    out.print(
+        f"[bold]{found.uri}[/], version {found.index_version}: {found.rows} chunks of {found.pages} pages"
+    )
+    out.print(
+        f"embedding: {found.embedding_model} ({found.embedding_dimensions} dimensions); models: {found.models}"
+    )
     table = Table("by", "value", "chunks")
     for name, counts in found.breakdown.items():
         for value, count in sorted(counts.items(), key=lambda item: -item[1]):

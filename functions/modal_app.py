@@ -37,7 +37,9 @@ def image_of(packages: tuple[str, ...]) -> modal.Image:
         return image
     wanted = [r for r in requires("portavoz") or [] if r.split("=")[0].rstrip("<>~! ") in packages]
     image = image.add_local_file("requirements.lock", "/requirements.lock", copy=True)
-    image = image.uv_pip_install(*wanted, extra_options="--constraint /requirements.lock")  # uv checks the hashes of the lock
+    image = image.uv_pip_install(
+        *wanted, extra_options="--constraint /requirements.lock"
+    )  # uv checks the hashes of the lock
     file = config_path()
     if file.exists():
         environment["PORTAVOZ_CONFIG"] = str(file.resolve().relative_to(HERE))
@@ -46,7 +48,9 @@ def image_of(packages: tuple[str, ...]) -> modal.Image:
     image = image.add_local_python_source("functions", "shared")
     if packages is WRITING:
         for source in settings.sources:
-            image = image.add_local_dir(source.path, f"/root/{source.path.relative_to(HERE)}", ignore=["**/.*"])
+            image = image.add_local_dir(
+                source.path, f"/root/{source.path.relative_to(HERE)}", ignore=["**/.*"]
+            )
     return image
 
 
@@ -135,7 +139,9 @@ class Chat:
     memory=2048,  # MiB: a batch of pages, the embedding model, and compaction of the table
     timeout=6 * 3600,  # s: 3,000 pages an hour with a hosted model; the next run goes on where one was cut
     max_containers=1,  # runs of the same sources would do the same work twice
-    schedule=modal.Cron(settings.schedule.reindex, timezone=settings.schedule.timezone) if settings.schedule.reindex else None,
+    schedule=modal.Cron(settings.schedule.reindex, timezone=settings.schedule.timezone)
+    if settings.schedule.reindex
+    else None,
 )
 async def reindex() -> dict[str, Any]:
     """Index all sources: by the schedule, or spawned by `POST /reindex`."""

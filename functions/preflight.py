@@ -21,18 +21,22 @@ def problems(settings: Settings, folder: Path) -> list[str]:
         )
     for source in settings.sources:
         if not source.path.is_relative_to(folder):
-            found.append(f"source {source.name!r}: {source.path} lies outside of {folder}; only what is below is shipped")
+            found.append(
+                f"source {source.name!r}: {source.path} lies outside of {folder}; only what is below is shipped"
+            )
         elif not source.path.exists():
             found.append(f"source {source.name!r}: there is no folder {source.path}")
     token = os.environ.get("MODAL_TOKEN_ID") and os.environ.get("MODAL_TOKEN_SECRET")
     if not token and not Path(os.environ.get("MODAL_CONFIG_PATH", "~/.modal.toml")).expanduser().is_file():
-        found.append("there is no Modal token; run `.venv/bin/modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
+        found.append(
+            "there is no Modal token; run `.venv/bin/modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET"
+        )
     return found
 
 
 def widget_line(deploy_output: str) -> str | None:
     """The line for the site's pages, with the address of the chat function that `modal deploy` printed."""
-    found = re.search(r"Chat\.web => (https?://\S+)", re.sub(r"\s*\n\s*(?=https?://)", " ", deploy_output))
+    found = re.search(r"Chat\.web [-=]> (https?://\S+)", re.sub(r"\s*\n\s*(?=https?://)", " ", deploy_output))
     return f'<script src="{found.group(1).rstrip("/")}/widget.js" defer></script>' if found else None
 
 
@@ -40,7 +44,11 @@ def main() -> int:
     """Without input on `--urls`: the checks, exit status 1 where one fails. With it: the widget's line."""
     if "--urls" in sys.argv:
         line = widget_line(sys.stdin.read())
-        print(f"Put this line into your pages:\n\n  {line}\n" if line else "The widget's address is shown above.")
+        print(
+            f"Put this line into your pages:\n\n  {line}\n"
+            if line
+            else "The widget's address is shown above."
+        )
         return 0
     try:
         found = problems(load_settings(), Path.cwd())

@@ -28,7 +28,13 @@ OPENAI_DEFAULTS = {
     "judge": ("gpt-4.1-nano", 0.10, 0.40),
     "embedding": ("text-embedding-3-small", 0.02, 0.0),
 }
-BUILT_IN = {"chat": EXTRACTIVE, "fallback": EXTRACTIVE, "enrichment": RULES, "judge": "", "embedding": EMBEDDED}
+BUILT_IN = {
+    "chat": EXTRACTIVE,
+    "fallback": EXTRACTIVE,
+    "enrichment": RULES,
+    "judge": "",
+    "embedding": EMBEDDED,
+}
 
 
 def model_for(role: str, settings: Settings) -> ModelSettings:
@@ -112,7 +118,5 @@ async def build_services(
         ModelUnavailable: the embedding model's dimension has to be asked for, and the server does not answer.
     """
     embedder = embedder or await build_embedder(model_for("embedding", settings))
-    table = await KnowledgeTable.open(
-        settings.store, embedder.identity, create=writes, replace=replace_table
-    )
+    table = await KnowledgeTable.open(settings.store, embedder.identity, create=writes, replace=replace_table)
     return Services(settings, embedder, table)

@@ -93,7 +93,9 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
-        return reply(error.status_code, "not_found" if error.status_code == 404 else "http_error", str(error.detail))
+        return reply(
+            error.status_code, "not_found" if error.status_code == 404 else "http_error", str(error.detail)
+        )
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
@@ -145,7 +147,9 @@ def _indexing(app: FastAPI, settings: Settings, reindex: Reindex) -> None:
         name = settings.web.admin_token_env
         token = secret(name)
         if token is None:
-            raise NotAuthorized(f"reindexing over HTTP is off; set the environment variable {name} to switch it on")
+            raise NotAuthorized(
+                f"reindexing over HTTP is off; set the environment variable {name} to switch it on"
+            )
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(), token.encode()):
             raise NotAuthorized("send the admin token as `Authorization: Bearer …`")

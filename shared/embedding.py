@@ -112,8 +112,10 @@ class ServedEmbedder:
             reply = await self._client.embeddings.create(
                 model=self._settings.model, input=list(texts), encoding_format="float"
             )
-        ledger.add("embedding", Usage(input_tokens=reply.usage.prompt_tokens if reply.usage else 0), self.price)
-        vectors = np.asarray([d.embedding for d in sorted(reply.data, key=lambda d: d.index)], dtype=np.float32)
+            data = sorted(reply.data, key=lambda d: d.index)
+            vectors = np.asarray([d.embedding for d in data], dtype=np.float32)
+            usage = Usage(input_tokens=reply.usage.prompt_tokens if reply.usage else 0)
+        ledger.add("embedding", usage, self.price)
         if vectors.shape != (len(texts), self.identity.dim):
             raise ModelOutputInvalid(
                 f"{self.identity.model} returned vectors of shape {vectors.shape}, expected {(len(texts), self.identity.dim)}",
@@ -123,7 +125,11 @@ class ServedEmbedder:
         return vectors / np.maximum(norms, np.finfo(np.float32).tiny)
 
 
-KNOWN_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
 
 
 async def build_embedder(settings: ModelSettings) -> Embedder:
@@ -136,5 +142,5 @@ async def build_embedder(settings: ModelSettings) -> Embedder:
             reply = await client_for(settings, retries=2).embeddings.create(
                 model=settings.model, input=["dimension"], encoding_format="float"
             )
-        dim = len(reply.data[0].embedding)
+            dim = len(reply.data[0].embedding)
     return ServedEmbedder(settings, EmbeddingIdentity(model=settings.model, dim=dim))

@@ -31,7 +31,9 @@ def client_for(settings: ModelSettings, retries: int = 0) -> AsyncOpenAI:
     name = settings.api_key_env or ("" if settings.base_url else "OPENAI_API_KEY")
     key = secret(name) if name else "none"
     if key is None:
-        raise SettingsError(f"the model {settings.model!r} needs the environment variable {name}, which is not set")
+        raise SettingsError(
+            f"the model {settings.model!r} needs the environment variable {name}, which is not set"
+        )
     return AsyncOpenAI(
         api_key=key,
         base_url=settings.base_url or None,
@@ -61,7 +63,12 @@ def translated(model: str) -> Iterator[None]:
         ) from error
     except (openai.APIError, httpx2.HTTPError, OSError) as error:
         raise ModelUnavailable(f"{model} cannot be reached: {error}", reason="connection") from error
-    except ValueError as error:  # a reply that is not JSON, or not of the API's shape
+    except (
+        ValueError,
+        AttributeError,
+        TypeError,
+        LookupError,
+    ) as error:  # no JSON, or not of the API's shape
         raise ModelOutputInvalid(f"{model} sent garbage: {error}", reason="garbage") from error
 
 
@@ -89,12 +96,15 @@ class LanguageModel:
         usage, finish, characters = None, None, 0
         with translated(self.name):
             reply = await asyncio.wait_for(
-                self._create(prompt, temperature, stream=True, stream_options={"include_usage": True}), _left(first)
+                self._create(prompt, temperature, stream=True, stream_options={"include_usage": True}),
+                _left(first),
             )
             try:
                 while True:
                     try:
-                        part = await asyncio.wait_for(anext(reply), _left(ends if characters else min(first, ends)))
+                        part = await asyncio.wait_for(
+                            anext(reply), _left(ends if characters else min(first, ends))
+                        )
                     except StopAsyncIteration:
                         break
                     usage = part.usage or usage
@@ -135,9 +145,14 @@ class LanguageModel:
                 problem = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
             messages += [
                 {"role": "assistant", "content": text},
-                {"role": "user", "content": f"That does not fit the schema ({problem}). Reply with the JSON only."},
+                {
+                    "role": "user",
+                    "content": f"That does not fit the schema ({problem}). Reply with the JSON only.",
+                },
             ]
-        raise ModelOutputInvalid(f"{self.name}: no valid {schema.__name__} in two tries: {problem}", reason="bad_structure")
+        raise ModelOutputInvalid(
+            f"{self.name}: no valid {schema.__name__} in two tries: {problem}", reason="bad_structure"
+        )
 
     async def _whole(
         self, messages: list[dict[str, str]], schema: type[S], role: str, ledger: Ledger, temperature: float
@@ -161,7 +176,9 @@ class LanguageModel:
         import openai
 
         self._client = self._client or client_for(self._settings)
-        limit = "max_tokens" if self._settings.base_url else "max_completion_tokens"  # the old name is known to all
+        limit = (
+            "max_tokens" if self._settings.base_url else "max_completion_tokens"
+        )  # the old name is known to all
         options |= {"temperature": temperature, limit: self._settings.max_output_tokens}
         while True:
             chosen = {k: v for k, v in options.items() if k not in self._refused}

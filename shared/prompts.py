@@ -35,7 +35,10 @@ missing: what they do not state, in a few words; empty where nothing is missing.
 queries: up to 3 other search queries, with other words, that could find what is missing; none where sufficient.
 note: what was found, in at most 50 words."""
 
-NOT_IN_SITE, MISSING = "NOT_IN_SITE", "MISSING:"  # words of the answer's form, read by functions/chat/answer.py
+NOT_IN_SITE, MISSING = (
+    "NOT_IN_SITE",
+    "MISSING:",
+)  # words of the answer's form, read by functions/chat/answer.py
 
 ANSWER = """\
 You answer visitors of {site}, {tone}. Answer in {language}, whatever the language of the sources.
@@ -65,7 +68,14 @@ def source_block(number: int, passage: Passage) -> str:
 
 
 def embedding_input(
-    *, title: str, category: str, section: str, summary: str, keywords: Sequence[str], questions: Sequence[str], text: str
+    *,
+    title: str,
+    category: str,
+    section: str,
+    summary: str,
+    keywords: Sequence[str],
+    questions: Sequence[str],
+    text: str,
 ) -> str:
     """The text that is embedded for a chunk; lines without content are left out."""
     lines = [f"[{' | '.join(part for part in (title, category, section) if part)}]"]

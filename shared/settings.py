@@ -16,6 +16,8 @@ from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+)
+from pydantic_settings import (
     SettingsError as EnvironmentNotJson,
 )
 
@@ -81,7 +83,9 @@ class ModelSettings(Section):
     model: str = ""  # empty: the default (module docstring of functions/services.py)
     base_url: str = ""
     api_key_env: str = ""  # empty: OPENAI_API_KEY, or no key where base_url is set
-    connect_timeout_s: float = Field(5, gt=0)  # a server that is up accepts within a second; 5 covers a bad route
+    connect_timeout_s: float = Field(
+        5, gt=0
+    )  # a server that is up accepts within a second; 5 covers a bad route
     first_token_timeout_s: float = Field(20, gt=0)  # visitors leave; a hosted small model starts within 3 s
     timeout_s: float = Field(60, gt=0)  # whole answer: 300 words at 10 tokens/s
     max_output_tokens: int = Field(800, gt=0)  # a short answer is 50–250 tokens; the rest is room for tables
@@ -103,8 +107,12 @@ class IndexingSettings(Section):
     """Chunking and enrichment."""
 
     chunk_words: int = Field(150, ge=40, le=600)  # the size the enrichment prompt was tuned for (seed E)
-    overlap_words: int = Field(50, ge=0)  # a third: a sentence cut from its context is whole in the next chunk
-    enrichment_parallel: int = Field(5, ge=1, le=64)  # requests in flight; seed E stays below rate limits with 5
+    overlap_words: int = Field(
+        50, ge=0
+    )  # a third: a sentence cut from its context is whole in the next chunk
+    enrichment_parallel: int = Field(
+        5, ge=1, le=64
+    )  # requests in flight; seed E stays below rate limits with 5
     batch_pause_ms: int = Field(300, ge=0)
     embedding_batch: int = Field(50, ge=1, le=2048)  # texts per embedding call; providers take at most 2048
 
@@ -167,8 +175,9 @@ class ScheduleSettings(Section):
     @field_validator("reindex")
     @classmethod
     def _is_cron(cls, value: str) -> str:
-        from cronsim import CronSim, CronSimError
         from datetime import datetime
+
+        from cronsim import CronSim, CronSimError
 
         if value and len(value.split()) != 5:
             raise ValueError('five cron fields are needed, such as "0 3 * * *", or "" for never')
@@ -257,7 +266,9 @@ def load_settings(path: Path | None = None) -> Settings:
     asked_for = path is not None or "PORTAVOZ_CONFIG" in os.environ
     if not file.exists():
         if asked_for:
-            raise SettingsError(f"{file}: the settings file does not exist; create it or unset PORTAVOZ_CONFIG")
+            raise SettingsError(
+                f"{file}: the settings file does not exist; create it or unset PORTAVOZ_CONFIG"
+            )
         data: dict[str, Any] = {}
     else:
         try:
@@ -281,7 +292,9 @@ def _check_variables() -> None:
         if name.startswith(PREFIX) and "__" in name:
             section = name.removeprefix(PREFIX).split("__")[0].lower()
             if section not in sections:
-                raise SettingsError(f"{name}: unknown section {section!r}; allowed: {', '.join(sorted(sections))}")
+                raise SettingsError(
+                    f"{name}: unknown section {section!r}; allowed: {', '.join(sorted(sections))}"
+                )
 
 
 def _explain(error: Any, file: Path) -> str:
@@ -311,7 +324,9 @@ def _keys_allowed(place: list[str]) -> list[str]:
         if name.isdigit() or name not in model.model_fields:
             continue
         annotation = model.model_fields[name].annotation
-        inner = [a for a in (annotation, *get_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        inner = [
+            a for a in (annotation, *get_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)
+        ]
         if inner:
             model = inner[0]
     return list(model.model_fields)
@@ -320,7 +335,11 @@ def _keys_allowed(place: list[str]) -> list[str]:
 def _resolve_paths(settings: Settings, folder: Path) -> Settings:
     """Make the store's folder and the sources' folders independent of the working directory."""
     uri = settings.store.uri
-    store = settings.store if "://" in uri else settings.store.model_copy(update={"uri": str((folder / uri).resolve())})
+    store = (
+        settings.store
+        if "://" in uri
+        else settings.store.model_copy(update={"uri": str((folder / uri).resolve())})
+    )
     sources = tuple(s.model_copy(update={"path": (folder / s.path).resolve()}) for s in settings.sources)
     return settings.model_copy(update={"store": store, "sources": sources})
 

@@ -234,5 +234,3 @@ async def _create_indices(table: Any) -> None:
     # `terms` is analysed already (shared/analysis.py): here only split at blanks
     plain = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False)
     await table.create_index("terms", config=plain)
-
-

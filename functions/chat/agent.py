@@ -67,7 +67,9 @@ class Agent:
         Raises:
             InvalidRequest: before the first event, for a conversation that does not end with a question.
         """
-        turn = Turn(request, question_of(request), remembered(request.messages, self.settings.chat.memory_turns))
+        turn = Turn(
+            request, question_of(request), remembered(request.messages, self.settings.chat.memory_turns)
+        )
         yield events.status("planning")
         turn.plan = await make_plan(turn.question, turn.history, self.ladder, self.settings, turn.ledger)
         try:
@@ -81,7 +83,9 @@ class Agent:
             async for event in self._answer(turn):
                 yield event
         elif turn.plan.route == "nothing":  # a fixed sentence: nothing is claimed, no model is paid
-            yield self._done(turn, phrase("hello", turn.plan.language, site=self.settings.site.name), "answered")
+            yield self._done(
+                turn, phrase("hello", turn.plan.language, site=self.settings.site.name), "answered"
+            )
         elif turn.plan.route == "out_of_scope":
             yield self._done(turn, self._say(turn, "out_of_scope"), "out_of_scope")
         else:
@@ -147,7 +151,9 @@ class Agent:
         return self._say(turn, "not_in_site", queries="; ".join(dict.fromkeys(turn.asked)))
 
     def _done(self, turn: Turn, text: str, verdict: AnswerVerdict, draft: Draft | None = None) -> Event:
-        citations: tuple[Citation, ...] = draft.citations if draft and verdict in {"answered", "partial"} else ()
+        citations: tuple[Citation, ...] = (
+            draft.citations if draft and verdict in {"answered", "partial"} else ()
+        )
         answer = Answer(
             answer_id=uuid.uuid4().hex,
             answer=text,

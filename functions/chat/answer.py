@@ -79,7 +79,11 @@ async def write_answer(
     # no model answered, or nothing that one wrote is supported: the evidence itself is shown
     quotes, citations = extractive_answer(question, passages, settings.site.name, language)
     yield Draft(
-        text=quotes, citations=citations, verdict="answered", model=EXTRACTIVE, fallback_used=bool(ladder.models)
+        text=quotes,
+        citations=citations,
+        verdict="answered",
+        model=EXTRACTIVE,
+        fallback_used=bool(ladder.models),
     )
 
 
@@ -99,7 +103,11 @@ async def _draft(
         checked = Checked(text="", citations=(), dropped=())
         if body:
             checked = await check(body, passages, similar, alike, language)
-        facts |= {"cited": [c.n for c in checked.citations], "dropped": list(checked.dropped), "missing": missing}
+        facts |= {
+            "cited": [c.n for c in checked.citations],
+            "dropped": list(checked.dropped),
+            "missing": missing,
+        }
     final = checked.text
     if missing and final:
         final += "\n\n" + phrase("missing", language, site=settings.site.name, missing=missing)
@@ -108,7 +116,9 @@ async def _draft(
         verdict = "not_in_site"
     elif missing:
         verdict = "partial"
-    return Draft(text=final, citations=checked.citations, verdict=verdict, model=model, fallback_used=fallback)
+    return Draft(
+        text=final, citations=checked.citations, verdict=verdict, model=model, fallback_used=fallback
+    )
 
 
 def _parts(text: str) -> tuple[str, str]:
@@ -125,7 +135,11 @@ def _is_held_back(text: str) -> bool:
 
 
 def _prompt(
-    question: str, history: list[dict[str, str]], passages: Sequence[Passage], language: str, settings: Settings
+    question: str,
+    history: list[dict[str, str]],
+    passages: Sequence[Passage],
+    language: str,
+    settings: Settings,
 ) -> list[dict[str, str]]:
     site = settings.site
     rules = ANSWER.format(site=site.name, tone=site.tone, language=LANGUAGES.get(language, language))

@@ -27,7 +27,9 @@ class Checked(Record):
     dropped: tuple[str, ...]
 
 
-async def check(answer: str, passages: Sequence[Passage], similar: Similar, alike: float, language: str) -> Checked:
+async def check(
+    answer: str, passages: Sequence[Passage], similar: Similar, alike: float, language: str
+) -> Checked:
     """Keep the sentences that a source supports, each with the numbers of those that do.
 
     A sentence is supported by a passage that holds most of its words and all of its figures, or, for an answer in
@@ -49,7 +51,9 @@ async def check(answer: str, passages: Sequence[Passage], similar: Similar, alik
                 continue
             for number, quote in found.items():
                 quotes.setdefault(number, quote)
-            shown.append(plain + (" " + "".join(f"[{n}]" for n in found) if found else ""))
+            as_written = set(found) == set(_numbers(sentence))
+            marks = "".join(f"[{n}]" for n in found)
+            shown.append(sentence if as_written else f"{plain} {marks}")
         if shown or bare:
             kept.append(_marker(line) + " ".join(shown))
     citations = tuple(_citation(n, quote, passages[n - 1]) for n, quote in quotes.items())
@@ -68,8 +72,17 @@ def text_fragment(url: str, quote: str) -> str:
 
 def best_sentence(text: str, wanted: set[str], language: str) -> str:
     """The sentence of a passage that shares most with the words wanted."""
-    candidates = [s.strip() for line in text.splitlines() for s in _sentences(line, language) if re.search(r"\w", s)]
-    best = max(candidates, key=lambda s: (len(wanted & content_words(s, language)), -len(s)), default=text)
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    lines = (prose if re.search(r"\w", prose) else text).splitlines()
+    candidates = [s.strip() for line in lines for s in _sentences(line, language) if re.search(r"\w", s)]
+    statements = [
+        s for s in candidates if not s.rstrip("*").endswith(("?", "？", "؟"))
+    ]  # a heading echoes the question
+    best = max(
+        statements or candidates,
+        key=lambda s: (len(wanted & content_words(s, language)), -len(s)),
+        default=text,
+    )
     return " ".join(best.split()[:QUOTE_WORDS])
 
 
@@ -82,19 +95,28 @@ async def _support(
     sentence: str, plain: str, passages: Sequence[Passage], similar: Similar, alike: float, language: str
 ) -> dict[int, str] | None:
     """Numbers with quotes that support a sentence; empty where it states nothing; None where nothing supports it."""
-    cited = [int(n) for mark in MARK.finditer(sentence) for n in NUMBERS.findall(mark.group())]
+    cited = _numbers(sentence)
     valid = [n for n in dict.fromkeys(cited) if 1 <= n <= len(passages)]
     wanted = content_words(plain, language)
     if not cited and (plain.endswith(":") or len(wanted) < 2 or plain.startswith("#")):
         return {}
-    found = _by_words(plain, wanted, valid, passages) or await _by_meaning(plain, valid, passages, similar, alike)
+    found = _by_words(plain, wanted, valid, passages) or await _by_meaning(
+        plain, valid, passages, similar, alike
+    )
     if not found and not valid:  # the model forgot the number, or wrote one that does not exist
         everyone = list(range(1, len(passages) + 1))
         found = dict(list(_by_words(plain, wanted, everyone, passages).items())[:1])
     return found or None
 
 
-def _by_words(plain: str, wanted: set[str], numbers: Sequence[int], passages: Sequence[Passage]) -> dict[int, str]:
+def _numbers(sentence: str) -> list[int]:
+    """The source numbers that a sentence names, in order."""
+    return [int(n) for mark in MARK.finditer(sentence) for n in NUMBERS.findall(mark.group())]
+
+
+def _by_words(
+    plain: str, wanted: set[str], numbers: Sequence[int], passages: Sequence[Passage]
+) -> dict[int, str]:
     figures = set(NUMBERS.findall(plain))
     shares: dict[int, float] = {}
     for number in numbers:
@@ -116,7 +138,9 @@ async def _by_meaning(
         passage = passages[number - 1]
         if not set(NUMBERS.findall(plain)) <= set(NUMBERS.findall(passage.text)):
             continue
-        parts = [s for line in passage.text.splitlines() for s in _sentences(line, passage.language) if s.strip()]
+        parts = [
+            s for line in passage.text.splitlines() for s in _sentences(line, passage.language) if s.strip()
+        ]
         vectors = await similar([plain, *parts])
         scores = vectors[1:] @ vectors[0]
         if parts and float(scores.max()) >= alike:

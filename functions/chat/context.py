@@ -9,7 +9,9 @@ from shared.prompts import source_block
 from shared.records import Passage, QueryResult, Source
 
 
-def choose(results: Sequence[QueryResult], known: Sequence[Passage], budget_words: int) -> tuple[Passage, ...]:
+def choose(
+    results: Sequence[QueryResult], known: Sequence[Passage], budget_words: int
+) -> tuple[Passage, ...]:
     """The passages that the answer may use: those known, then the best of each query in turn.
 
     Taking turns gives each part of a question its passages before the budget is spent.
@@ -32,7 +34,8 @@ def choose(results: Sequence[QueryResult], known: Sequence[Passage], budget_word
 def as_sources(passages: Sequence[Passage]) -> tuple[Source, ...]:
     """The passages as the visitor sees them."""
     return tuple(
-        Source(n=n, title=p.title, section=p.section, url=p.url, score=p.score) for n, p in enumerate(passages, start=1)
+        Source(n=n, title=p.title, section=p.section, url=p.url, score=p.score)
+        for n, p in enumerate(passages, start=1)
     )
 
 

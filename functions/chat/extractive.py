@@ -26,7 +26,11 @@ def extractive_answer(
         lines.append(f"> {quote} [{number}]")
         citations.append(
             Citation(
-                n=number, url=text_fragment(passage.url, quote), title=passage.title, quote=quote, supported=True
+                n=number,
+                url=text_fragment(passage.url, quote),
+                title=passage.title,
+                quote=quote,
+                supported=True,
             )
         )
         if len(citations) == MOST:

@@ -63,7 +63,9 @@ class Breaker:
 class Ladder:
     """Primary and fallback model, in that order."""
 
-    def __init__(self, models: tuple[LanguageModel, ...], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, models: tuple[LanguageModel, ...], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.models = models
         self._breakers = [Breaker() for _ in models]
         self._clock = clock

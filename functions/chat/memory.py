@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from shared.errors import InvalidRequest
 from shared.records import ChatRequest, Message
 
-OLD_ANSWER_CHARS = 1500  # of an earlier answer: enough to resolve "the second one", not enough to crowd out sources
+OLD_ANSWER_CHARS = (
+    1500  # of an earlier answer: enough to resolve "the second one", not enough to crowd out sources
+)
 
 
 def question_of(request: ChatRequest) -> str:

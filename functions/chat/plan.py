@@ -61,6 +61,8 @@ async def make_plan(
 def question_language(question: str, settings: Settings) -> str:
     """The language of a question; the site's languages decide where it is too short to tell."""
     code, probability = detect_language(question)
-    if probability > 0.95:  # below, the classifier takes names and single words for any language (measured: hello → it)
+    if (
+        probability > 0.95
+    ):  # below, the classifier takes names and single words for any language (measured: hello → it)
         return code
     return detect_language(question, settings.site.languages)[0] or settings.site.languages[0]

@@ -30,7 +30,11 @@ class Judgement(BaseModel):
 
 
 async def enough(
-    question: str, passages: Sequence[Passage], asked: Sequence[str], judge: LanguageModel | None, ledger: Ledger
+    question: str,
+    passages: Sequence[Passage],
+    asked: Sequence[str],
+    judge: LanguageModel | None,
+    ledger: Ledger,
 ) -> list[str]:
     """Further queries that could find what is missing; none where the passages suffice or no judge answers."""
     if judge is None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
-CHARS_PER_WORD = 8  # the longest mean of a European language with its blank (German 7.2): code and URLs count more
+CHARS_PER_WORD = (
+    8  # the longest mean of a European language with its blank (German 7.2): code and URLs count more
+)
 
 
 class Unit(Record):
@@ -146,7 +148,9 @@ def _rows(table: SyntaxTreeNode) -> Iterator[Unit]:
     if len(lines) == 1:
         yield Unit(text=head, glue="\n\n")
     for number, line in enumerate(lines[1:]):
-        yield Unit(text=line, glue="\n\n", lead=head) if number == 0 else Unit(text=line, glue="\n", lead=head)
+        yield (
+            Unit(text=line, glue="\n\n", lead=head) if number == 0 else Unit(text=line, glue="\n", lead=head)
+        )
 
 
 def _split(unit: Unit, largest: int) -> Iterator[Unit]:
@@ -156,7 +160,9 @@ def _split(unit: Unit, largest: int) -> Iterator[Unit]:
         return
     fence = unit.text.split("\n", 1)[0] if unit.text.startswith("```") else None
     body = unit.text.split("\n", 1)[1].rsplit("\n", 1)[0] if fence is not None else unit.text
-    atoms = re.findall(r".*\n|.+\Z", body) if fence is not None or "\n" in body else re.findall(r"\S+\s*", body)
+    atoms = (
+        re.findall(r".*\n|.+\Z", body) if fence is not None or "\n" in body else re.findall(r"\S+\s*", body)
+    )
     if len(atoms) == 1 and " " in body.strip():
         atoms = re.findall(r"\S+\s*", body)
     width = largest * CHARS_PER_WORD // 8 * 4  # CJK: two characters are a word; four per word leave room

@@ -111,7 +111,11 @@ def _tail(units: Sequence[Unit], overlap: int) -> list[Unit]:
 
 def _text(units: Sequence[Unit]) -> str:
     head = units[0].lead
-    return (f"{head}\n" if head else "") + units[0].text + "".join(_glued(a, b) for a, b in zip(units, units[1:], strict=False))
+    return (
+        (f"{head}\n" if head else "")
+        + units[0].text
+        + "".join(_glued(a, b) for a, b in zip(units, units[1:], strict=False))
+    )
 
 
 def _glued(before: Unit, unit: Unit) -> str:

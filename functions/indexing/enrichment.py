@@ -18,7 +18,9 @@ from shared.prompts import ENRICHMENT, ENRICHMENT_VERSION
 from shared.records import GENERAL, Chunk, EnrichedChunk, Enrichment, Page
 from shared.settings import RULES, IndexingSettings, Settings
 
-ATTEMPTS = 4  # waits of about 1, 2 and 4 s bridge a rate limit of some seconds; longer outages go to the rules
+ATTEMPTS = (
+    4  # waits of about 1, 2 and 4 s bridge a rate limit of some seconds; longer outages go to the rules
+)
 MOST_KEYWORDS, MOST_QUESTIONS = 8, 3  # contract: 5–8 keywords, 2–3 questions
 
 
@@ -35,7 +37,9 @@ class Enricher(Protocol):
 
 def reuse_key(chunk: Chunk, page: Page, version: str) -> str:
     """Equal for chunks whose enrichment is the same: text, headings, language, pins, prompt and model."""
-    return digest(chunk.text, chunk.section, page.language, page.product or "", page.content_type or "", version)
+    return digest(
+        chunk.text, chunk.section, page.language, page.product or "", page.content_type or "", version
+    )
 
 
 def pinned(enrichment: Enrichment, page: Page) -> Enrichment:
@@ -111,7 +115,9 @@ class ModelEnricher:
         rules = ENRICHMENT.format(language=page.language, general=GENERAL, products=products or "none")
         passage = f"Title: {page.title}\nSection: {chunk.section}\n\n{chunk.text}"
         prompt = [{"role": "system", "content": rules}, {"role": "user", "content": passage}]
-        async for attempt in stamina.retry_context(on=_wait_before_retry, attempts=ATTEMPTS, wait_initial=1.0):
+        async for attempt in stamina.retry_context(
+            on=_wait_before_retry, attempts=ATTEMPTS, wait_initial=1.0
+        ):
             with attempt:
                 draft = cast(Any, await self._model.structured(
                     prompt, self._draft, role="enrichment", ledger=ledger, temperature=0.2

@@ -79,7 +79,9 @@ class Indexer:
     def page_hash(self, page: Page) -> str:
         """Equal while nothing that the page's rows depend on has changed."""
         sizes = f"{self.settings.indexing.chunk_words}/{self.settings.indexing.overlap_words}"
-        return digest(PIPELINE, page.model_dump_json(), sizes, self.enricher.version, self.embedder.identity.model)
+        return digest(
+            PIPELINE, page.model_dump_json(), sizes, self.enricher.version, self.embedder.identity.model
+        )
 
 
 @dataclass
@@ -113,10 +115,14 @@ class SourceRun:
                         seen.add(page.id)
                 progress(self.source.name, self.counts["pages_seen"])
             await self._flush()
-            await self._remove({page_id: known[page_id] for page_id in known.keys() - seen}, len(known), bool(seen))
+            await self._remove(
+                {page_id: known[page_id] for page_id in known.keys() - seen}, len(known), bool(seen)
+            )
         except SourceError as failure:
             error = str(failure)
-        return SourceReport(source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), error=error)
+        return SourceReport(
+            source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), error=error
+        )
 
     async def _page(self, page: Page, before: Known) -> None:
         page_hash = self.indexer.page_hash(page)
@@ -143,8 +149,12 @@ class SourceRun:
         keys = [digest(text) for text in texts]
         vectors = await self._vectors(dict(zip(keys, texts, strict=True)))
         complete = self._complete(enriched)
-        hashes = {e.page.id: e.page_hash if e.page.id in complete else INCOMPLETE + e.page_hash for e in batch}
-        rows = [to_row(e, hashes[e.page.id], key, vectors[key]) for e, key in zip(enriched, keys, strict=True)]
+        hashes = {
+            e.page.id: e.page_hash if e.page.id in complete else INCOMPLETE + e.page_hash for e in batch
+        }
+        rows = [
+            to_row(e, hashes[e.page.id], key, vectors[key]) for e, key in zip(enriched, keys, strict=True)
+        ]
         await self.indexer.table.replace_pages([entry.page.id for entry in batch], rows)
 
     async def _enriched(self, batch: Sequence[PageChunks]) -> list[EnrichedChunk]:

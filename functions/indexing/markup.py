@@ -17,7 +17,9 @@ _IMPORT = re.compile(
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}", re.DOTALL)
 _SCRIPT = re.compile(r"<(script|style|svg|template|noscript)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 # a tag may carry JSX attributes: name={…} with braces one level deep, quoted strings with > in them
-_TAG = re.compile(r"</?[A-Za-z][\w.:-]*(?:\s+(?:[^<>{}\"']|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*)?\s*/?>|</?>")
+_TAG = re.compile(
+    r"</?[A-Za-z][\w.:-]*(?:\s+(?:[^<>{}\"']|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*)?\s*/?>|</?>"
+)
 _SHORTCODE = re.compile(r"\{\{[<%].*?[%>]\}\}", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*:::+[ \t]*(?:\w+)?(?:\[(?P<title>[^\]\n]*)\])?[^\n]*$", re.MULTILINE)
 _HEADING_ID = re.compile(r"[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
@@ -38,7 +40,9 @@ def markdown_document(raw: str) -> Document:
         raise SourceError(f"the front matter is not valid YAML: {' '.join(str(error).split())}") from error
     meta = post.metadata
     markdown = clean_markdown(post.content)
-    if not re.search(r"\w", markdown):  # list pages of Hugo and others: what is shown stands in the front matter
+    if not re.search(
+        r"\w", markdown
+    ):  # list pages of Hugo and others: what is shown stands in the front matter
         markdown = next((str(meta[k]) for k in LEAD_KEYS if meta.get(k)), "")
     heading = re.search(r"^#\s+(.+?)\s*#*$", _FENCE.sub("", markdown), re.MULTILINE)
     return Document(

@@ -20,7 +20,9 @@ class Skipped(Record):
 
     id: str
     reason: str
-    failed: bool = False  # True: it should have been readable; False: it says itself that it is not for readers
+    failed: bool = (
+        False  # True: it should have been readable; False: it says itself that it is not for readers
+    )
 
 
 class Document(Record):
@@ -46,7 +48,12 @@ class Origin(Record):
 
 
 def to_page(
-    document: Document, origin: Origin, *, site_languages: Sequence[str], content_types: Sequence[str], products: Sequence[str]
+    document: Document,
+    origin: Origin,
+    *,
+    site_languages: Sequence[str],
+    content_types: Sequence[str],
+    products: Sequence[str],
 ) -> Page | Skipped:
     """Apply the source's settings, then the page's own; what neither says is found out."""
     meta = document.meta
@@ -64,7 +71,8 @@ def to_page(
         language=origin.language or _language(document, origin.path, site_languages),
         category=origin.category or _one_line(_first(meta.get("category") or meta.get("categories"))),
         product=origin.product or _if_in(meta.get("product"), products),
-        content_type=origin.content_type or _if_in(meta.get("content_type") or meta.get("type"), content_types),
+        content_type=origin.content_type
+        or _if_in(meta.get("content_type") or meta.get("type"), content_types),
         published_at=_instant(next((meta[k] for k in PUBLISHED_KEYS if meta.get(k)), None)),
     )
 

@@ -12,7 +12,9 @@ from shared.analysis import fold
 from shared.records import GENERAL, Chunk, Enrichment, Page
 from shared.settings import RULES, Product, Settings
 
-KEYWORDS = 8  # the upper end of the contract's 5–8: key phrases overlap each other more than a model's keywords do
+KEYWORDS = (
+    8  # the upper end of the contract's 5–8: key phrases overlap each other more than a model's keywords do
+)
 # What paths and titles call the content types, in the languages of the settings' examples; matched as whole words.
 CONTENT_TYPE_WORDS = {
     "tutorial": "tutorial tutorials tutoriel tutoriels tutoriales getting-started quickstart first-steps",
@@ -58,9 +60,16 @@ def _extractor(language: str) -> Any:
 
 def _product(page: Page, chunk: Chunk, products: Sequence[Product]) -> str:
     """The product named most; a name in the title, path or headings counts more than one in the text."""
-    places = ((page.title, 5), (page.id, 3), (chunk.section, 3), (chunk.text, 1))  # weights: a title names one thing
+    places = (
+        (page.title, 5),
+        (page.id, 3),
+        (chunk.section, 3),
+        (chunk.text, 1),
+    )  # weights: a title names one thing
     scores = {
-        product.id: sum(weight * _count(place, (product.id, product.name, *product.aliases)) for place, weight in places)
+        product.id: sum(
+            weight * _count(place, (product.id, product.name, *product.aliases)) for place, weight in places
+        )
         for product in products
     }
     best = max(scores, key=lambda name: scores[name], default=GENERAL)

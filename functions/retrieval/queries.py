@@ -26,7 +26,9 @@ def request_from(data: Any) -> RetrieveRequest:
     if not isinstance(queries, list | tuple) or not queries:
         raise InvalidRequest(f"queries: send 1 to {MAX_QUERIES} search queries as a list of strings")
     if len(queries) > MAX_QUERIES:
-        raise InvalidRequest(f"queries: {len(queries)} were sent, at most {MAX_QUERIES} are taken; split the call")
+        raise InvalidRequest(
+            f"queries: {len(queries)} were sent, at most {MAX_QUERIES} are taken; split the call"
+        )
     for number, query in enumerate(queries, start=1):
         if not isinstance(query, str):
             raise InvalidRequest(f"queries: query {number} is not a string")

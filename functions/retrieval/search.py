@@ -57,8 +57,12 @@ class Retriever:
             )
             weight = self.settings.retrieval.dense_weight
             weight = self.embedder.scale.dense_weight if weight is None else weight
-            ranked = [fuse(d, t, weight, self.embedder.scale.floor) for d, t in zip(dense, texts, strict=True)]
-            facts["scores"] = [[(h.passage.id, round(h.similarity, 3)) for h in hits[:limit]] for hits in ranked]
+            ranked = [
+                fuse(d, t, weight, self.embedder.scale.floor) for d, t in zip(dense, texts, strict=True)
+            ]
+            facts["scores"] = [
+                [(h.passage.id, round(h.similarity, 3)) for h in hits[:limit]] for hits in ranked
+            ]
         return RetrieveResponse(
             results=tuple(
                 _result(query, hits, request, limit, matched, weak)
@@ -77,7 +81,9 @@ class Retriever:
             return fixed, fixed
         return self.embedder.scale.matched, self.embedder.scale.weak
 
-    async def _full_text(self, query: str, vector: Sequence[float], where: Expr | None, limit: int) -> list[Hit]:
+    async def _full_text(
+        self, query: str, vector: Sequence[float], where: Expr | None, limit: int
+    ) -> list[Hit]:
         """Pages may be in any language of the site: the question's words are stemmed as all of them would be."""
         languages = self.settings.site.languages
         asked, _ = detect_language(query, languages)
