@@ -122,7 +122,8 @@ class ServedEmbedder:
                 reason="bad_embedding",
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(norms, np.finfo(np.float32).tiny)
+        unit: Vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
+        return unit
 
 
 KNOWN_DIMENSIONS = {

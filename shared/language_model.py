@@ -186,9 +186,8 @@ class LanguageModel:
             if "response_format" in options and "response_format" in self._refused:
                 sent.append({"role": "system", "content": _as_text(options["response_format"])})
             try:
-                return await self._client.chat.completions.create(
-                    model=self._settings.model, messages=sent, **chosen
-                )  # type: ignore[call-overload]
+                create: Any = self._client.chat.completions.create  # the SDK types each role on its own
+                return await create(model=self._settings.model, messages=sent, **chosen)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 refused = [k for k in chosen if k != "stream" and (k == error.param or k in error.message)]
                 if not refused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -45,17 +45,17 @@ class Hit(Record):
 
 
 def _translated(
-    method: Callable[Concatenate[KnowledgeTable, P], Awaitable[T]],
-) -> Callable[Concatenate[KnowledgeTable, P], Awaitable[T]]:
+    method: Callable[Concatenate[KnowledgeTable, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[KnowledgeTable, P], Coroutine[Any, Any, T]]:
     """LanceDB raises ValueError, RuntimeError and OSError for whatever goes wrong below it."""
 
-    @functools.wraps(method)
     async def call(self: KnowledgeTable, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await method(self, *args, **kwargs)
         except (ValueError, RuntimeError, OSError) as error:
             raise TableUnavailable(f"the table at {self.uri} failed: {error}") from error
 
+    functools.update_wrapper(call, method)
     return call
 
 
@@ -122,7 +122,10 @@ class KnowledgeTable:
     @_translated
     async def rows(self, where: Expr | None = None) -> int:
         """How many rows there are, or how many match."""
-        return int(await self._table.count_rows(where.to_sql() if where is not None else None))
+        if where is None:
+            return int(await self._table.count_rows())
+        # count_rows takes SQL, and Expr.to_sql of lancedb 0.40 leaves the quote in \' unescaped
+        return int((await self._table.query().where(where).select(["id"]).to_arrow()).num_rows)
 
     @_translated
     async def columns(self, names: Sequence[str], where: Expr | None = None) -> list[dict[str, Any]]:

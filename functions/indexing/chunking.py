@@ -10,6 +10,7 @@ Chen, Mazières: "A Low-bandwidth Network File System", SOSP 2001; here by recur
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 
 from functions.indexing.blocks import Section, Unit, sections
@@ -114,7 +115,7 @@ def _text(units: Sequence[Unit]) -> str:
     return (
         (f"{head}\n" if head else "")
         + units[0].text
-        + "".join(_glued(a, b) for a, b in zip(units, units[1:], strict=False))
+        + "".join(_glued(a, b) for a, b in itertools.pairwise(units))
     )
 
 

@@ -146,13 +146,13 @@ def _distinct(texts: Any, most: int) -> tuple[str, ...]:
 
 def _draft_schema(settings: Settings) -> type[BaseModel]:
     """What the model fills in; product and content type are the site's, so that none is invented."""
-    products = tuple(p.id for p in settings.products) + (GENERAL,)
+    products = (*(p.id for p in settings.products), GENERAL)
     return create_model(
         "Enrichment",
         __config__=ConfigDict(extra="forbid"),
         summary=(str, Field(min_length=1, max_length=600)),
         keywords=(list[str], Field(min_length=1, max_length=12)),
         questions=(list[str], Field(min_length=1, max_length=5)),
-        product=(Literal[products], ...),
-        content_type=(Literal[settings.content_types], ...),
+        product=(cast(Any, Literal[products]), ...),
+        content_type=(cast(Any, Literal[settings.content_types]), ...),
     )

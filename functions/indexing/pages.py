@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from pydantic import Field
+
 from shared.language import detect_language
 from shared.records import Page, Record
 
@@ -31,7 +33,7 @@ class Document(Record):
     markdown: str
     title: str = ""
     language: str = ""
-    meta: dict[str, Any] = {}
+    meta: dict[str, Any] = Field(default_factory=dict)
 
 
 class Origin(Record):

@@ -21,7 +21,9 @@ from shared.table import Hit, KnowledgeTable
 from shared.trace import current_trace
 
 if TYPE_CHECKING:
+    import numpy as np
     from lancedb.expr import Expr
+    from numpy.typing import NDArray
 
 CANDIDATES = 5  # times the limit from each ranking: a passage that is 20th in one may be first in both
 PER_PAGE = 3  # passages of one page in a list, so that a long page leaves room for others
@@ -51,9 +53,11 @@ class Retriever:
         with trace.step("embed", queries=queries):
             vectors = await self.embedder.queries(queries, ledger or Ledger())
         with trace.step("search", filters=applied(request.filters), threshold=weak) as facts:
-            dense, *texts = await asyncio.gather(
+            dense, texts = await asyncio.gather(
                 self.table.nearest(vectors, where, limit * CANDIDATES),
-                *(self._full_text(q, v, where, limit) for q, v in zip(queries, vectors, strict=True)),
+                asyncio.gather(
+                    *(self._full_text(q, v, where, limit) for q, v in zip(queries, vectors, strict=True))
+                ),
             )
             weight = self.settings.retrieval.dense_weight
             weight = self.embedder.scale.dense_weight if weight is None else weight
@@ -82,7 +86,7 @@ class Retriever:
         return self.embedder.scale.matched, self.embedder.scale.weak
 
     async def _full_text(
-        self, query: str, vector: Sequence[float], where: Expr | None, limit: int
+        self, query: str, vector: NDArray[np.float32], where: Expr | None, limit: int
     ) -> list[Hit]:
         """Pages may be in any language of the site: the question's words are stemmed as all of them would be."""
         languages = self.settings.site.languages
@@ -111,7 +115,8 @@ def _result(
 def _spread(hits: Sequence[Hit], limit: int) -> list[Hit]:
     """The first `limit` hits with at most `PER_PAGE` of one page; the others of it follow where room is left."""
     count: Counter[str] = Counter()
-    first, rest = [], []
+    first: list[Hit] = []
+    rest: list[Hit] = []
     for hit in hits:
         count[hit.passage.page_id] += 1
         (first if count[hit.passage.page_id] <= PER_PAGE else rest).append(hit)

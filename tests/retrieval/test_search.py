@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,11 +25,11 @@ PAGES: dict[str, str | bytes | None] = {
 
 
 @pytest.fixture
-async def retriever(site: Callable[..., Settings], embedder: FakeEmbedder) -> AsyncIterator[Retriever]:
+async def retriever(site: Callable[..., Settings], embedder: FakeEmbedder) -> Retriever:
     settings = site(PAGES, products=({"id": "shop", "name": "Shop"},))
     table = await KnowledgeTable.open(settings.store, embedder.identity, create=True)
     await Indexer(table, embedder, RuleEnricher(settings), settings).run(settings.sources)
-    yield Retriever(table, embedder, settings)
+    return Retriever(table, embedder, settings)
 
 
 async def test_each_query_has_its_own_result_in_the_order_asked(retriever: Retriever) -> None:
