@@ -49,7 +49,7 @@ def _translated(
 ) -> Callable[Concatenate[KnowledgeTable, P], Coroutine[Any, Any, T]]:
     """LanceDB raises ValueError, RuntimeError and OSError for whatever goes wrong below it."""
 
-    async def call(self: KnowledgeTable, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(self: KnowledgeTable, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await method(self, *args, **kwargs)
         except (ValueError, RuntimeError, OSError) as error:
