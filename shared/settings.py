@@ -280,8 +280,11 @@ def load_settings(path: Path | None = None) -> Settings:
         settings = Settings(**data)
     except ValidationError as error:
         raise SettingsError("\n".join(_explain(e, file) for e in error.errors())) from None
-    except EnvironmentNotJson as error:
-        raise SettingsError(f"environment: {error}; lists and tables are written as JSON there") from None
+    except EnvironmentNotJson:
+        names = ", ".join(sorted(n for n in os.environ if n.startswith(PREFIX) and "__" in n))
+        raise SettingsError(
+            f'one of {names}: lists and tables are written as JSON in variables, such as ["en"]'
+        ) from None
     return _resolve_paths(settings, file.parent)
 
 
@@ -315,6 +318,13 @@ def _explain(error: Any, file: Path) -> str:
 def _variables_of(place: list[str]) -> list[str]:
     """The variables that may have set the key at `place`, longest first."""
     return [PREFIX + "__".join(place[:n]).upper() for n in range(len(place), 0, -1)]
+
+
+def _variable_not_json(error: EnvironmentNotJson) -> str:
+    """The variable whose value was not the JSON that it should have been."""
+    value = getattr(error.__cause__, "doc", None)
+    named = (name for name in sorted(os.environ) if name.startswith(PREFIX) and os.environ[name] == value)
+    return next(named, f"environment: {error}")
 
 
 def _keys_allowed(place: list[str]) -> list[str]:

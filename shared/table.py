@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
@@ -30,6 +31,7 @@ NAME = "chunks"
 FILTERED = ("product", "content_type", "language", "source", "category")  # few values each: bitmaps
 KEYED = ("id", "page_id", "reuse_key", "vector_key", "published_at")  # many values or ranges: trees
 KEEP_VERSIONS = timedelta(days=7)  # a bad publish is noticed within a week; tagged versions stay longer
+OPENING_TRIES, OPENING_PAUSE_S = 40, 0.05  # 2 s: the first commit on object storage takes some 0.2 s
 STEP = 5000  # rows a scan holds in memory at once; 5,000 × 384 floats are 8 MB
 
 P = ParamSpec("P")
@@ -213,17 +215,30 @@ def storage_options(store: StoreSettings) -> dict[str, str] | None:
 
 async def _open_or_create(connection: Any, identity: EmbeddingIdentity | None) -> Any:
     """The table; made when `identity` is given; None when it is missing and may not be made."""
-    names = (await connection.list_tables()).tables
-    if NAME in names or identity is None:
-        return await connection.open_table(NAME) if NAME in names else None
+    if NAME in (await connection.list_tables()).tables:
+        return await _open(connection)
+    if identity is None:
+        return None
     try:
         table = await connection.create_table(NAME, schema=schema_for(identity))
     except ValueError as error:
         if "already exists" not in str(error):
             raise
-        return await connection.open_table(NAME)  # another process was faster, and makes the indices
+        return await _open(connection)  # another process was faster, and makes the indices
     await _create_indices(table)
     return table
+
+
+async def _open(connection: Any) -> Any:
+    """Open a table that is listed; its first version may still be on its way from the process that creates it."""
+    for _ in range(OPENING_TRIES):
+        try:
+            return await connection.open_table(NAME)
+        except ValueError as error:
+            if "not found" not in str(error):
+                raise
+            await asyncio.sleep(OPENING_PAUSE_S)
+    return await connection.open_table(NAME)
 
 
 async def _create_indices(table: Any) -> None:

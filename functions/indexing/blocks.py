@@ -165,7 +165,7 @@ def _split(unit: Unit, largest: int) -> Iterator[Unit]:
     )
     if len(atoms) == 1 and " " in body.strip():
         atoms = re.findall(r"\S+\s*", body)
-    width = largest * CHARS_PER_WORD // 8 * 4  # CJK: two characters are a word; four per word leave room
+    width = largest * 2  # two CJK characters are a word
     atoms = [atom[i : i + width] for atom in atoms for i in range(0, len(atom), width)]
     pieces: list[str] = []
     for atom in atoms:

@@ -53,7 +53,7 @@ def _joined(found: list[Section]) -> list[Section]:
     """
     joined: list[Section] = []
     waiting: Section | None = None
-    for section, following in zip(found, [*found[1:], None], strict=True):
+    for section, following in zip(found, [*found[1:], None], strict=False):
         below = following is not None and following.path[: len(section.path)] == section.path
         if not section.units and below and waiting is None:
             continue

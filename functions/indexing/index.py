@@ -131,6 +131,9 @@ class SourceRun:
             return
         sizes = self.indexer.settings.indexing
         chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words))
+        if not chunks and not before.chunks:  # link definitions only, for instance
+            self.skipped.append(Skipped(id=page.id, reason="the page has no text"))
+            return
         ids = {chunk.id for chunk in chunks}
         self.counts["pages_changed"] += 1
         self.counts["chunks_added"] += len(ids - before.chunks)
