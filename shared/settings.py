@@ -280,10 +280,9 @@ def load_settings(path: Path | None = None) -> Settings:
         settings = Settings(**data)
     except ValidationError as error:
         raise SettingsError("\n".join(_explain(e, file) for e in error.errors())) from None
-    except EnvironmentNotJson:
-        names = ", ".join(sorted(n for n in os.environ if n.startswith(PREFIX) and "__" in n))
+    except EnvironmentNotJson as error:
         raise SettingsError(
-            f'one of {names}: lists and tables are written as JSON in variables, such as ["en"]'
+            f'{_variable_not_json(error)}: lists and tables are written as JSON in variables, such as ["en"]'
         ) from None
     return _resolve_paths(settings, file.parent)
 

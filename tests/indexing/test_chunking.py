@@ -6,7 +6,8 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from functions.indexing.blocks import sections
 from functions.indexing.chunking import SEPARATOR, _cut, _joined, _tail, chunk_page, digest
