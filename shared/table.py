@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 NAME = "chunks"
 FILTERED = ("product", "content_type", "language", "source", "category")  # few values each: bitmaps
 KEYED = ("id", "page_id", "reuse_key", "vector_key", "published_at")  # many values or ranges: trees
+MAINTAIN_TRIES = 5  # each conflict means that another process got one step further
 KEEP_VERSIONS = timedelta(days=7)  # a bad publish is noticed within a week; tagged versions stay longer
 OPENING_TRIES, OPENING_PAUSE_S = 40, 0.05  # 2 s: the first commit on object storage takes some 0.2 s
 STEP = 5000  # rows a scan holds in memory at once; 5,000 × 384 floats are 8 MB
@@ -192,8 +193,19 @@ class KnowledgeTable:
 
     @_translated
     async def maintain(self) -> None:
-        """Compact small fragments, bring the indices up to date, forget versions older than a week."""
-        await self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
+        """Compact small fragments, bring the indices up to date, forget versions older than a week.
+
+        Another process that does the same at the same time is let go first; after `MAINTAIN_TRIES` it is left to it.
+        """
+        for _ in range(MAINTAIN_TRIES):
+            try:
+                await self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
+            except RuntimeError as error:
+                if "Retryable commit conflict" not in str(error):
+                    raise
+                await self._table.checkout_latest()
+            else:
+                return
 
     @_translated
     async def tag(self, name: str) -> int:

@@ -134,7 +134,9 @@ class ModelEnricher:
 
 def _wait_before_retry(error: Exception) -> bool | float:
     """Retry what may pass, after what the server asked for."""
-    if not isinstance(error, ModelUnavailable) or error.permanent or error.reason == "bad_structure":
+    if not isinstance(error, ModelUnavailable) or error.permanent:
+        return False
+    if error.reason in {"bad_structure", "content_filter"}:  # the same again
         return False
     return error.retry_after or True
 

@@ -8,8 +8,11 @@ from functions.indexing.pages import LANGUAGE_KEYS, Document
 from shared.errors import SourceError
 
 LEAD_KEYS = ("description", "summary", "deck", "excerpt", "lead")
-_FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)[`~]*\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+# indented as in a list item or a component; a backtick fence has no backtick in its info string
+_FENCE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^[ \t]*(?P=fence)[`~]*\s*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
 _IMPORT = re.compile(
     r"^(?:import\s(?:[^;'\"]*?\sfrom\s*)?['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:default|const|let|function)\b.*?(?:\n\s*\n|\Z))",
     re.MULTILINE | re.DOTALL,
@@ -63,7 +66,6 @@ def clean_markdown(text: str) -> str:
 
 
 def _clean_prose(text: str) -> str:
-    text = _IMPORT.sub("", _COMMENT.sub("", text))
     kept: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -71,6 +73,7 @@ def _clean_prose(text: str) -> str:
         return f"\x00{len(kept) - 1}\x00"
 
     text = _INLINE_CODE.sub(keep, text.replace("\x00", ""))
+    text = _IMPORT.sub("", _COMMENT.sub("", text))
     text = _DIRECTIVE.sub(lambda m: f"\n**{m['title']}**\n" if m["title"] else "", text)
     text = _SHORTCODE.sub("", text)
     text = _TAG.sub("", _SCRIPT.sub("", text))

@@ -59,7 +59,8 @@ def to_page(
 ) -> Page | Skipped:
     """Apply the source's settings, then the page's own; what neither says is found out."""
     meta = document.meta
-    if meta.get("draft") is True or str(meta.get("robots", "")).startswith("noindex"):
+    robots = set(re.split(r"[\s,]+", str(meta.get("robots") or "").lower()))
+    if meta.get("draft") is True or robots & {"noindex", "none"}:
         return Skipped(id=origin.id, reason="the page is a draft or noindex")
     text = document.markdown.strip()
     if not re.search(r"\w", text):

@@ -158,7 +158,9 @@ class OpenAIServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
         self._http.daemon_threads = True
         self._http.block_on_close = False
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self._thread.start()
 
     @property
@@ -219,7 +221,9 @@ class OpenAIServer:
             elif request.path == EMBEDDINGS:
                 return _embeddings(request)
             else:
-                answer = self._always.get(request.schema, fail(500, message="nothing is scripted for this request"))
+                answer = self._always.get(
+                    request.schema, fail(500, message="nothing is scripted for this request")
+                )
         given = answer(request) if callable(answer) else answer
         if isinstance(given, str):
             return say(given)
@@ -332,7 +336,9 @@ def _handler_for(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def _whole(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
-            self._bytes(status, json.dumps(value).encode(), {"Content-Type": "application/json"} | (headers or {}))
+            self._bytes(
+                status, json.dumps(value).encode(), {"Content-Type": "application/json"} | (headers or {})
+            )
 
         def _bytes(self, status: int, data: bytes, headers: dict[str, str]) -> None:
             self.send_response(status)

@@ -10,7 +10,9 @@ from shared.records import Row
 from tests.fakes.embedder import bag_of_words
 
 
-def row(page_id: str = "pages/a.md", ordinal: int = 0, text: str = "Some text.", *, dim: int = 64, **others: Any) -> Row:
+def row(
+    page_id: str = "pages/a.md", ordinal: int = 0, text: str = "Some text.", *, dim: int = 64, **others: Any
+) -> Row:
     """A row whose vector and terms are those of its text."""
     fields: dict[str, Any] = {
         "id": f"{page_id}#{ordinal}-{digest(text)[:8]}", "page_id": page_id, "source": "pages", "ordinal": ordinal,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -36,7 +37,10 @@ def tokens(text: str) -> list[str]:
 
 def prose(count: int, topic: str = "word") -> str:
     """`count` sentences of eight different words each."""
-    return " ".join(f"{topic.capitalize()} {n} " + " ".join(f"{topic}{n}x{k}" for k in range(6)) + "." for n in range(count))
+    return " ".join(
+        f"{topic.capitalize()} {n} " + " ".join(f"{topic}{n}x{k}" for k in range(6)) + "."
+        for n in range(count)
+    )
 
 
 # Markdown of unique words, so that a lost, doubled or moved word shows
@@ -63,7 +67,11 @@ def markdown(draw: st.DrawFn) -> str:
         elif kind == "c":
             blocks.append("```py\n" + "\n".join(take(4) for _ in range(1 + size // 4)) + "\n```")
         elif kind == "t":
-            rows = [f"| {take(1)} | {take(1)} |", "|---|---|", *(f"| {take(1)} | {take(2)} |" for _ in range(1 + size // 3))]
+            rows = [
+                f"| {take(1)} | {take(1)} |",
+                "|---|---|",
+                *(f"| {take(1)} | {take(2)} |" for _ in range(1 + size // 3)),
+            ]
             blocks.append("\n".join(rows))
         else:
             blocks.append("> " + take(size))
@@ -122,7 +130,7 @@ def test_the_overlap_is_the_last_whole_units_of_the_chunk_before(text: str, most
 def test_a_cut_paragraph_goes_on_with_the_last_sentences_of_the_chunk_before() -> None:
     found = chunks(prose(30))
     assert len(found) > 3
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         first = after.text.split(". ")[0]
         assert first in before.text
         overlap = [s for s in re.split(r"(?<=\.) ", after.text) if s in before.text]
@@ -222,7 +230,9 @@ def test_a_table_after_text_opens_with_its_head() -> None:
 
 
 def test_links_are_their_text_and_images_their_alternative_text() -> None:
-    (chunk,) = chunks("See [the *guide*](https://x.example/long) and ![a chart](c.png) with `code`.  \nNext<br>line.")
+    (chunk,) = chunks(
+        "See [the *guide*](https://x.example/long) and ![a chart](c.png) with `code`.  \nNext<br>line."
+    )
     assert chunk.text == "See the guide and a chart with `code`. Next line."
 
 

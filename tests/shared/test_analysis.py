@@ -60,12 +60,15 @@ def test_marks_and_blanks_are_no_terms() -> None:
 
 def test_a_question_has_the_stems_of_every_language_of_the_site_once() -> None:
     terms = analyse_query("Instalaciones and refunds", ["es", "en"])
-    assert set(terms) == set(analyse("Instalaciones and refunds", "es")) | set(analyse("Instalaciones and refunds", "en"))
+    assert set(terms) == set(analyse("Instalaciones and refunds", "es")) | set(
+        analyse("Instalaciones and refunds", "en")
+    )
     assert len(terms) == len(set(terms))
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("", 0), ("one two  three\n", 3), ("東京都", 2), ("東京", 1), ("API 支持中文", 3), ("a-b c's", 2)]
+    ("text", "count"),
+    [("", 0), ("one two  three\n", 3), ("東京都", 2), ("東京", 1), ("API 支持中文", 3), ("a-b c's", 2)],
 )
 def test_words_are_counted_also_without_blanks(text: str, count: int) -> None:
     assert words(text) == count
@@ -75,13 +78,17 @@ def test_words_are_counted_also_without_blanks(text: str, count: int) -> None:
 def test_terms_are_folded_words_without_blanks(text: str, language: str) -> None:
     for term in analyse(text, language):
         assert term == "".join(term.split())
-        assert not any(unicodedata.combining(c) for c in unicodedata.normalize("NFD", term) if c in "áéíóúñüàèç")
+        assert not any(
+            unicodedata.combining(c) for c in unicodedata.normalize("NFD", term) if c in "áéíóúñüàèç"
+        )
     assert analyse(text, language) == analyse(text, language)
 
 
 @given(text=TEXT, language=st.sampled_from(LANGUAGES))
 def test_terms_do_not_depend_on_how_accents_are_encoded(text: str, language: str) -> None:
-    assert analyse(unicodedata.normalize("NFC", text), language) == analyse(unicodedata.normalize("NFD", text), language)
+    assert analyse(unicodedata.normalize("NFC", text), language) == analyse(
+        unicodedata.normalize("NFD", text), language
+    )
 
 
 @given(one=TEXT, other=TEXT, language=st.sampled_from(LANGUAGES))

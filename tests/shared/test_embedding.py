@@ -21,7 +21,12 @@ def e5() -> EmbeddedE5:
 
 async def test_the_embedded_model_finds_the_passage_that_answers_across_languages(e5: EmbeddedE5) -> None:
     passages = await e5.passages(
-        ["Returns are accepted within 30 days.", "The office is closed on Sundays.", "Pizza dough needs yeast."], Ledger()
+        [
+            "Returns are accepted within 30 days.",
+            "The office is closed on Sundays.",
+            "Pizza dough needs yeast.",
+        ],
+        Ledger(),
     )
     queries = await e5.queries(["¿Puedo devolver un producto?", "When is the office open?"], Ledger())
     assert passages.shape == (3, 384)
@@ -67,7 +72,9 @@ async def test_the_built_in_model_is_the_embedded_one() -> None:
     assert isinstance(await build_embedder(ModelSettings(model="embedded")), EmbeddedE5)
 
 
-async def test_served_vectors_keep_the_order_of_the_texts_whatever_the_servers(openai_server: OpenAIServer) -> None:
+async def test_served_vectors_keep_the_order_of_the_texts_whatever_the_servers(
+    openai_server: OpenAIServer,
+) -> None:
     embedder = await build_embedder(openai_server.settings())
     texts = ["apples and pears", "trains", "the weather of tomorrow"]
     together = await embedder.passages(texts, Ledger())

@@ -25,8 +25,11 @@ class Colour(BaseModel):
     bright: bool
 
 
-async def streamed(model: LanguageModel, ledger: Ledger | None = None) -> str:
-    return "".join([piece async for piece in model.stream(PROMPT, role="chat", ledger=ledger or Ledger())])
+async def streamed(model: LanguageModel, ledger: Ledger | None = None, into: list[str] | None = None) -> str:
+    pieces = [] if into is None else into
+    async for piece in model.stream(PROMPT, role="chat", ledger=ledger or Ledger()):
+        pieces.append(piece)  # kept also when the stream breaks
+    return "".join(pieces)
 
 
 async def structured(model: LanguageModel, ledger: Ledger | None = None) -> Colour:
@@ -46,7 +49,9 @@ async def test_a_stream_comes_in_pieces_and_its_tokens_are_counted(openai_server
     assert openai_server.requests[0].messages == PROMPT
 
 
-async def test_tokens_are_estimated_where_the_server_does_not_report_them(openai_server: OpenAIServer) -> None:
+async def test_tokens_are_estimated_where_the_server_does_not_report_them(
+    openai_server: OpenAIServer,
+) -> None:
     openai_server.script([scripted.say("x" * 40, tokens=None)])
     ledger = Ledger()
     await streamed(LanguageModel(openai_server.settings()), ledger)
@@ -69,7 +74,10 @@ async def test_the_key_is_read_from_the_variable_that_is_named(
 
 @pytest.mark.parametrize(
     ("settings", "variable"),
-    [(ModelSettings(model="gpt-x"), "OPENAI_API_KEY"), (ModelSettings(model="m", api_key_env="MY_KEY"), "MY_KEY")],
+    [
+        (ModelSettings(model="gpt-x"), "OPENAI_API_KEY"),
+        (ModelSettings(model="m", api_key_env="MY_KEY"), "MY_KEY"),
+    ],
 )
 def test_a_missing_key_names_the_variable(settings: ModelSettings, variable: str) -> None:
     with pytest.raises(SettingsError, match=variable):
@@ -138,10 +146,7 @@ async def test_no_end_in_time_is_a_timeout_after_the_pieces(openai_server: OpenA
     openai_server.script([scripted.stall("Half an answer")])
     got: list[str] = []
     with pytest.raises(ModelUnavailable) as caught:
-        async for piece in LanguageModel(openai_server.settings(timeout_s=0.5)).stream(
-            PROMPT, role="chat", ledger=Ledger()
-        ):
-            got.append(piece)
+        await streamed(LanguageModel(openai_server.settings(timeout_s=0.5)), into=got)
     assert caught.value.reason == "timeout"
     assert "".join(got) == "Half an answer"
 
@@ -157,8 +162,7 @@ async def test_a_cut_stream_gives_its_pieces_and_then_fails(openai_server: OpenA
     openai_server.script([scripted.cut("Half an answer")])
     got: list[str] = []
     with pytest.raises(ModelUnavailable) as caught:
-        async for piece in LanguageModel(openai_server.settings()).stream(PROMPT, role="chat", ledger=Ledger()):
-            got.append(piece)
+        await streamed(LanguageModel(openai_server.settings()), into=got)
     assert caught.value.reason in {"connection", "cut_stream"}
     assert "".join(got) == "Half an answer"
 
@@ -201,7 +205,9 @@ async def test_json_within_a_fence_or_a_sentence_is_read(openai_server: OpenAISe
 async def test_an_unfit_structure_is_sent_back_once_with_what_is_wrong(openai_server: OpenAIServer) -> None:
     openai_server.script([{"name": "red"}, {"name": "red", "bright": True}])
     ledger = Ledger()
-    assert await structured(LanguageModel(openai_server.settings()), ledger) == Colour(name="red", bright=True)
+    assert await structured(LanguageModel(openai_server.settings()), ledger) == Colour(
+        name="red", bright=True
+    )
     assert "bright" in openai_server.requests[1].last
     assert openai_server.requests[1].messages[1] == {"role": "assistant", "content": '{"name": "red"}'}
     assert ledger.calls("judge") == 2  # the repair is paid too
@@ -215,7 +221,9 @@ async def test_an_unfit_structure_twice_is_invalid(openai_server: OpenAIServer) 
     assert len(openai_server.requests) == 2
 
 
-async def test_a_server_without_structured_output_is_told_the_schema_in_words(openai_server: OpenAIServer) -> None:
+async def test_a_server_without_structured_output_is_told_the_schema_in_words(
+    openai_server: OpenAIServer,
+) -> None:
     openai_server.without("response_format", "stream_options")
     openai_server.always('{"name": "red", "bright": true}')
     model = LanguageModel(openai_server.settings())
@@ -227,7 +235,9 @@ async def test_a_server_without_structured_output_is_told_the_schema_in_words(op
     assert await streamed(model) == '{"name": "red", "bright": true}'
 
 
-async def test_a_bad_request_that_names_no_parameter_is_a_permanent_failure(openai_server: OpenAIServer) -> None:
+async def test_a_bad_request_that_names_no_parameter_is_a_permanent_failure(
+    openai_server: OpenAIServer,
+) -> None:
     openai_server.fail(400, message="the context is too long")
     with pytest.raises(ModelUnavailable) as caught:
         await streamed(LanguageModel(openai_server.settings()))

@@ -121,7 +121,10 @@ def test_an_unknown_key_is_named_with_those_allowed(write: Write, toml: str, key
 
 @pytest.mark.parametrize(
     ("toml", "key"),
-    [("[[products]]\nid = 'a'", "products.0.name"), ("[[sources]]\nname='a'\nkind='folder'", "sources.0.path")],
+    [
+        ("[[products]]\nid = 'a'", "products.0.name"),
+        ("[[sources]]\nname='a'\nkind='folder'", "sources.0.path"),
+    ],
 )
 def test_a_missing_key_is_named(write: Write, toml: str, key: str) -> None:
     message = error(write(toml))
@@ -183,7 +186,9 @@ def test_a_variable_overrides_the_file_and_leaves_its_neighbours(write: Write, m
     monkeypatch.setenv("PORTAVOZ_SITE__LANGUAGES", '["fr"]')
     monkeypatch.setenv("PORTAVOZ_MODELS__CHAT__MODEL", "other")
     monkeypatch.setenv("PORTAVOZ_RETRIEVAL__THRESHOLD", "0.6")
-    file = write('[site]\nname = "x"\nurl = "https://x.example"\n[models.chat]\nmodel = "m"\nbase_url = "http://m/v1"')
+    file = write(
+        '[site]\nname = "x"\nurl = "https://x.example"\n[models.chat]\nmodel = "m"\nbase_url = "http://m/v1"'
+    )
     settings = load_settings(file)
     assert settings.site.name == "From the environment"
     assert settings.site.url == "https://x.example"

@@ -68,13 +68,17 @@ async def test_a_missing_table_says_how_to_make_one(store: StoreSettings) -> Non
         await KnowledgeTable.open(store, FAKE)
 
 
-async def test_a_store_that_cannot_be_reached_is_unavailable(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_cannot_be_reached_is_unavailable(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(TableUnavailable, match="cannot open"):
         await KnowledgeTable.open(StoreSettings(uri=str(tmp_path / "file")), FAKE, create=True)
 
 
-async def test_a_table_of_another_embedding_model_is_refused_with_the_way_out(disk_store: StoreSettings) -> None:
+async def test_a_table_of_another_embedding_model_is_refused_with_the_way_out(
+    disk_store: StoreSettings,
+) -> None:
     await KnowledgeTable.open(disk_store, FAKE, create=True)
     other = EmbeddingIdentity(model="other/model", dim=64)
     for create in (False, True):
@@ -96,7 +100,9 @@ async def test_two_creators_at_once_share_one_table(store: StoreSettings) -> Non
     tables = await asyncio.gather(*(KnowledgeTable.open(store, FAKE, create=True) for _ in range(2)))
     await asyncio.gather(*(t.replace_pages([f"p{n}"], [row(f"p{n}")]) for n, t in enumerate(tables)))
     assert [await t.rows() for t in tables] == [2, 2]
-    assert sorted(i.columns[0] for i in await tables[0]._table.list_indices()) == sorted([*FILTERED, *KEYED, "terms"])
+    assert sorted(i.columns[0] for i in await tables[0]._table.list_indices()) == sorted(
+        [*FILTERED, *KEYED, "terms"]
+    )
 
 
 def test_only_object_storage_has_storage_options() -> None:
@@ -104,7 +110,9 @@ def test_only_object_storage_has_storage_options() -> None:
     assert storage_options(StoreSettings(uri="s3://b/p", endpoint="http://x", region="eu")) == {
         "aws_endpoint": "http://x", "aws_region": "eu", "allow_http": "true",
     }  # fmt: skip
-    assert storage_options(StoreSettings(uri="s3://b/p", endpoint="https://x")) == {"aws_endpoint": "https://x"}
+    assert storage_options(StoreSettings(uri="s3://b/p", endpoint="https://x")) == {
+        "aws_endpoint": "https://x"
+    }
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -127,7 +135,9 @@ async def test_rows_come_back_as_they_went_in(store: StoreSettings) -> None:
 async def test_a_page_is_replaced_whole_and_others_stay(table: KnowledgeTable) -> None:
     await table.replace_pages(["a", "b"], [row("a", 0), row("a", 1), row("a", 2), row("b", 0)])
     await table.replace_pages(["a"], [row("a", 0, "New text."), row("a", 1)])
-    found = {(r["page_id"], r["ordinal"], r["text"]) for r in await table.columns(["page_id", "ordinal", "text"])}
+    found = {
+        (r["page_id"], r["ordinal"], r["text"]) for r in await table.columns(["page_id", "ordinal", "text"])
+    }
     assert found == {("a", 0, "New text."), ("a", 1, "Some text."), ("b", 0, "Some text.")}
 
 
@@ -158,7 +168,9 @@ async def test_a_reader_sees_the_old_or_the_new_page_never_a_mix(store: StoreSet
     reader = await KnowledgeTable.open(store, FAKE, create=True)  # fresh at each read
 
     def generation(number: int) -> list:
-        return [row("a", n, f"generation {number} part {n}", summary=str(number)) for n in range(3 + number % 3)]
+        return [
+            row("a", n, f"generation {number} part {n}", summary=str(number)) for n in range(3 + number % 3)
+        ]
 
     await writer.replace_pages(["a"], generation(0))
     writing = True
@@ -245,7 +257,9 @@ async def test_several_queries_are_searched_in_one_call_in_their_order(filled: K
 async def test_a_single_query_gives_one_list(filled: KnowledgeTable) -> None:
     (hits,) = await filled.nearest(vectors("opening hours"), None, 10)
     assert len(hits) == 4
-    assert hits[0].similarity == pytest.approx(float(vectors("opening hours")[0] @ vectors(hits[0].passage.text)[0]), abs=1e-4)
+    assert hits[0].similarity == pytest.approx(
+        float(vectors("opening hours")[0] @ vectors(hits[0].passage.text)[0]), abs=1e-4
+    )
     assert hits[0].passage.score == round(hits[0].similarity, 2)
 
 
@@ -300,8 +314,12 @@ async def test_rows_newer_than_the_indices_are_found(filled: KnowledgeTable) -> 
     await filled.replace_pages(["new"], [row("new", text="Zeppelins fly", product="airship")])
     (hits,) = await filled.nearest(vectors("zeppelins"), col("product") == lit("airship"), 5)
     assert [h.passage.page_id for h in hits] == ["new"]
-    assert [h.passage.page_id for h in await filled.full_text(terms("zeppelins"), vectors("z")[0], None, 5)] == ["new"]
-    filtered = await filled.full_text(terms("zeppelins"), vectors("z")[0], col("product") == lit("airship"), 5)
+    assert [
+        h.passage.page_id for h in await filled.full_text(terms("zeppelins"), vectors("z")[0], None, 5)
+    ] == ["new"]
+    filtered = await filled.full_text(
+        terms("zeppelins"), vectors("z")[0], col("product") == lit("airship"), 5
+    )
     assert [h.passage.page_id for h in filtered] == ["new"]
 
 

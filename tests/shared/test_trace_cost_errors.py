@@ -59,7 +59,9 @@ async def test_tasks_share_the_trace_of_their_request_and_no_others() -> None:
 
 
 def test_a_price_is_per_million_tokens() -> None:
-    assert Price(input=0.4, output=1.6).of(Usage(input_tokens=1_000_000, output_tokens=500_000)) == pytest.approx(1.2)
+    assert Price(input=0.4, output=1.6).of(
+        Usage(input_tokens=1_000_000, output_tokens=500_000)
+    ) == pytest.approx(1.2)
 
 
 def test_a_ledger_adds_up_by_role() -> None:

@@ -70,16 +70,22 @@ def _read(file: Path, folder: Path) -> Document:
     raw = file.read_bytes()
     if file.suffix.lower() in {".html", ".htm"}:
         return html_document(raw)
+    return markdown_document(_decoded(raw))
+
+
+def _decoded(raw: bytes) -> str:
+    """The text of a file: UTF-8, else what it most looks like; Windows-1252, the web's default, decides a tie."""
     try:
-        text = raw.decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError:
         from charset_normalizer import from_bytes
 
-        guess = from_bytes(raw).best()
-        if guess is None:
+        guesses = from_bytes(raw)
+        best = guesses.best()
+        if best is None:
             raise SourceError("the file is not text in any known encoding") from None
-        text = str(guess)
-    return markdown_document(text)
+        tied = (g for g in guesses if (g.chaos, g.coherence) == (best.chaos, best.coherence))
+        return str(next((g for g in tied if g.encoding == "cp1252"), best))
 
 
 def _url(base_url: str, path: str) -> str:

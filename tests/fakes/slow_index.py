@@ -1,0 +1,46 @@
+"""Indexes a folder slowly, to be killed half-way: `python -m tests.fakes.slow_index FOLDER STORE SECONDS`.
+
+The batches are small and the embedder waits, so that there is time between commits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from functions.indexing import index
+from functions.indexing.enrichment import RuleEnricher
+from functions.indexing.index import Indexer
+from shared.cost import Ledger
+from shared.settings import FolderSource, Settings, StoreSettings
+from shared.table import KnowledgeTable
+from tests.fakes.embedder import FakeEmbedder
+
+
+class SlowEmbedder(FakeEmbedder):
+    """Takes its time for each batch."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    async def passages(self, texts: Sequence[str], ledger: Ledger) -> Any:
+        await asyncio.sleep(self.seconds)
+        return await super().passages(texts, ledger)
+
+
+async def run(folder: Path, store: Path, seconds: float) -> None:
+    """One run over the folder."""
+    index.BATCH_CHUNKS = 4
+    source = FolderSource(name="pages", kind="folder", path=folder, base_url="https://example.com")
+    settings = Settings(sources=(source,), store=StoreSettings(uri=str(store)))
+    embedder = SlowEmbedder(seconds)
+    table = await KnowledgeTable.open(settings.store, embedder.identity, create=True)
+    await Indexer(table, embedder, RuleEnricher(settings), settings).run(settings.sources)
+
+
+if __name__ == "__main__":
+    asyncio.run(run(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])))
