@@ -33,6 +33,8 @@ KEYED = ("id", "page_id", "reuse_key", "vector_key", "published_at")  # many val
 MAINTAIN_TRIES = 5  # each conflict means that another process got one step further
 KEEP_VERSIONS = timedelta(days=7)  # a bad publish is noticed within a week; tagged versions stay longer
 OPENING_TRIES, OPENING_PAUSE_S = 40, 0.05  # 2 s: the first commit on object storage takes some 0.2 s
+# Where two processes create at once one fails, at the table or (object storage lets both make it) at an index.
+OTHER_CREATOR = ("already exists", "concurrent transaction Overwrite", "concurrent transaction CreateIndex")
 STEP = 5000  # rows a scan holds in memory at once; 5,000 × 384 floats are 8 MB
 
 P = ParamSpec("P")
@@ -233,11 +235,11 @@ async def _open_or_create(connection: Any, identity: EmbeddingIdentity | None) -
         return None
     try:
         table = await connection.create_table(NAME, schema=schema_for(identity))
-    except ValueError as error:
-        if "already exists" not in str(error):
+        await _create_indices(table)
+    except (ValueError, RuntimeError) as error:
+        if not any(sign in str(error) for sign in OTHER_CREATOR):
             raise
         return await _open(connection)  # another process was faster, and makes the indices
-    await _create_indices(table)
     return table
 
 
