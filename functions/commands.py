@@ -13,7 +13,7 @@ from rich.table import Table
 from functions.services import Services, build_services, model_for
 from shared.errors import InvalidRequest
 from shared.records import ChatRequest, Message, Record
-from shared.settings import FolderSource, Settings
+from shared.settings import FolderSource, Settings, Source
 from shared.trace import current_trace, start_trace
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ async def index(
     return 1 if report.failed else 0
 
 
-def _source(name: str, settings: Settings) -> FolderSource:
+def _source(name: str, settings: Settings) -> Source:
     """A source of the settings by name or by its folder, or a folder or file given on the command line."""
     path = Path(name).resolve()
     for source in settings.sources:
-        if name == source.name or path == source.path:
+        if name == source.name or (isinstance(source, FolderSource) and path == source.path):
             return source
     if not path.exists():
         known = ", ".join(s.name for s in settings.sources) or "none"
@@ -86,8 +86,8 @@ def _print_source(source: SourceReport, *, dry_run: bool) -> None:
         )
     for skipped in source.pages_skipped:
         err.print(f"  {skipped.id}: {skipped.reason}", markup=False)
-    if source.error:
-        err.print(f"  {source.error}", markup=False)
+    for trouble in filter(None, (source.incomplete, source.error)):
+        err.print(f"  {trouble}", markup=False)
 
 
 async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> int:

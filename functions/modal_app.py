@@ -47,7 +47,7 @@ def image_of(packages: tuple[str, ...]) -> modal.Image:
     image = image.add_local_dir("functions/widget", "/root/functions/widget")
     image = image.add_local_python_source("functions", "shared")
     if packages is WRITING:
-        for source in settings.sources:
+        for source in settings.folders:
             image = image.add_local_dir(
                 source.path, f"/root/{source.path.relative_to(HERE)}", ignore=["**/.*"]
             )

@@ -19,7 +19,7 @@ def problems(settings: Settings, folder: Path) -> list[str]:
             f"{config_path()}: store.uri is a folder of this machine ({settings.store.uri}); "
             'containers share only object storage: set it to "s3://bucket/prefix"'
         )
-    for source in settings.sources:
+    for source in settings.folders:
         if not source.path.is_relative_to(folder):
             found.append(
                 f"source {source.name!r}: {source.path} lies outside of {folder}; only what is below is shipped"

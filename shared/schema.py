@@ -14,7 +14,7 @@ from shared.records import Passage, Record, Row
 FORMAT = 1  # raised when rows of an older release cannot be read by this one
 _METADATA = b"portavoz"
 # Lance reads the key from the field; declaring it at creation saves the commit of set_unenforced_primary_key.
-_PRIMARY_KEY = {b"lance-schema:unenforced-primary-key:position": b"1"}
+PRIMARY_KEY = {b"lance-schema:unenforced-primary-key:position": b"1"}
 _STRINGS = (
     "page_id", "source", "url", "title", "section", "category", "text", "summary", "product", "content_type",
     "language", "enriched_by", "reuse_key", "vector_key", "page_hash", "terms",
@@ -36,7 +36,7 @@ def schema_for(identity: EmbeddingIdentity) -> pa.Schema:
     """The schema of a table whose vectors are made by `identity`."""
     return pa.schema(
         [
-            pa.field("id", pa.string(), nullable=False, metadata=_PRIMARY_KEY),
+            pa.field("id", pa.string(), nullable=False, metadata=PRIMARY_KEY),
             *(pa.field(name, pa.string(), nullable=False) for name in _STRINGS),
             pa.field("ordinal", pa.int32(), nullable=False),
             pa.field("keywords", pa.list_(pa.string())),

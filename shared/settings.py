@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import available_timezones
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -23,17 +23,25 @@ from pydantic_settings import (
 
 from shared.errors import SettingsError
 from shared.records import GENERAL
+from shared.source_settings import (
+    CrawlSource,
+    FeedSource,
+    FolderSource,
+    Language,
+    Section,
+    SitemapSource,
+    Slug,
+    Source,
+    SqlSource,
+    WebSource,
+)
 
 EMBEDDED, RULES, EXTRACTIVE = "embedded", "rules", "extractive"  # the built-in models
 PREFIX = "PORTAVOZ_"
-Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$", description="ISO 639 code, such as es")]
-
-
-class Section(BaseModel):
-    """Base of all sections: immutable, unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+# pydantic puts the kind of a source into the place of an error
+KINDS: dict[str, type[Section]] = {
+    "folder": FolderSource, "sitemap": SitemapSource, "crawl": CrawlSource, "feed": FeedSource, "sql": SqlSource,
+}  # fmt: skip
 
 
 class SiteSettings(Section):
@@ -60,21 +68,6 @@ class Product(Section):
     id: Slug
     name: str
     aliases: tuple[str, ...] = ()
-
-
-class FolderSource(Section):
-    """A folder of Markdown, MDX, HTML and text files."""
-
-    name: Slug
-    kind: Literal["folder"]
-    path: Path
-    base_url: str = ""  # page URL = base_url + path without suffix
-    include: tuple[str, ...] = ("**/*.md", "**/*.mdx", "**/*.html", "**/*.htm", "**/*.txt")
-    exclude: tuple[str, ...] = ()
-    category: str = ""
-    product: str | None = None
-    content_type: str | None = None
-    language: Language | None = None
 
 
 class ModelSettings(Section):
@@ -208,7 +201,7 @@ class Settings(BaseSettings):
     content_types: Annotated[tuple[Slug, ...], Field(min_length=1)] = (
         "tutorial", "reference", "feature", "pricing", "faq", "demo", "overview", "guide",
     )  # fmt: skip
-    sources: tuple[FolderSource, ...] = ()
+    sources: tuple[Source, ...] = ()
     models: Models = Models()
     indexing: IndexingSettings = IndexingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
@@ -227,6 +220,11 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment over file; `.env` has been read into the environment by the command line."""
         return env_settings, init_settings
+
+    @property
+    def folders(self) -> tuple[FolderSource, ...]:
+        """The sources that are folders of this machine."""
+        return tuple(source for source in self.sources if isinstance(source, FolderSource))
 
     @model_validator(mode="after")
     def _names_agree(self) -> Settings:
@@ -301,11 +299,14 @@ def _check_variables() -> None:
 
 def _explain(error: Any, file: Path) -> str:
     """One line for one pydantic error: where, which key, what is wrong, what is allowed."""
-    place = [str(p) for p in error["loc"] if p not in ("FolderSource", "float", "literal['auto']")]
+    place = [str(p) for p in error["loc"] if p not in ("float", "literal['auto']")]
+    kind = place.pop(2) if place[:1] == ["sources"] and len(place) > 2 else ""
+    if error["type"].startswith("union_tag"):
+        place.append("kind")
     key = ".".join(place) or "settings"
     where = next((v for v in _variables_of(place) if v in os.environ), str(file))
     if error["type"] == "extra_forbidden":
-        allowed = _keys_allowed(place[:-1])
+        allowed = list(KINDS[kind].model_fields) if kind else _keys_allowed(place[:-1])
         return f"{where}: {key}: unknown key; allowed here: {', '.join(allowed)}"
     if error["type"] == "missing":
         return f"{where}: {key}: this key is missing; it is required"
@@ -349,7 +350,10 @@ def _resolve_paths(settings: Settings, folder: Path) -> Settings:
         if "://" in uri
         else settings.store.model_copy(update={"uri": str((folder / uri).resolve())})
     )
-    sources = tuple(s.model_copy(update={"path": (folder / s.path).resolve()}) for s in settings.sources)
+    sources = tuple(
+        s.model_copy(update={"path": (folder / s.path).resolve()}) if isinstance(s, FolderSource) else s
+        for s in settings.sources
+    )
     return settings.model_copy(update={"store": store, "sources": sources})
 
 
@@ -358,4 +362,7 @@ def secret(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
-__all__ = ["EMBEDDED", "EXTRACTIVE", "RULES", "Settings", "load_settings", "secret"]
+__all__ = [
+    "EMBEDDED", "EXTRACTIVE", "RULES", "CrawlSource", "FeedSource", "FolderSource", "Section", "Settings",
+    "SitemapSource", "Source", "SqlSource", "WebSource", "load_settings", "secret",
+]  # fmt: skip

@@ -18,7 +18,18 @@ LAYERS = {
     "functions.web": 1, "functions.evaluation": 1, "functions.limits": 2, "functions.services": 2,
     "functions.indexing": 3, "functions.retrieval": 3, "functions.chat": 3, "shared": 4,
 }  # fmt: skip
-LEAVES = {"records", "errors", "trace", "cost", "settings", "schema", "analysis", "language", "prompts"}
+LEAVES = {
+    "records",
+    "errors",
+    "trace",
+    "cost",
+    "settings",
+    "source_settings",
+    "schema",
+    "analysis",
+    "language",
+    "prompts",
+}
 PLACES = {
     "modal": {"functions.modal_app"},
     "openai": {"shared.language_model"},
@@ -28,6 +39,7 @@ PLACES = {
     # modal_app only loads it into the snapshot
     "lancedb": {
         "shared.table",
+        "shared.journal",
         "functions.indexing.rows",
         "functions.retrieval.filters",
         "functions.modal_app",

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from functions.indexing.chunking import chunk_page, digest
 from functions.indexing.enrichment import Enricher, reuse_key
-from functions.indexing.pages import Skipped
+from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
 from functions.indexing.report import RunReport, SourceReport, count_enriched
 from functions.indexing.rows import (
     Known,
@@ -21,12 +21,12 @@ from functions.indexing.rows import (
     stored_vectors,
     to_row,
 )
-from functions.indexing.sources import folder
+from functions.indexing.sources import pages_of
 from shared.cost import Ledger
 from shared.embedding import Embedder
 from shared.errors import SourceError
 from shared.records import EnrichedChunk, Page
-from shared.settings import FolderSource, Settings
+from shared.settings import Settings, Source
 from shared.table import KnowledgeTable
 
 PIPELINE = "1"  # raised when the same page and settings give other rows than in the release before
@@ -47,7 +47,7 @@ class Indexer:
 
     async def run(
         self,
-        sources: Sequence[FolderSource],
+        sources: Sequence[Source],
         *,
         full: bool = False,
         dry_run: bool = False,
@@ -89,7 +89,7 @@ class SourceRun:
     """One run over one source, and what it has counted so far."""
 
     indexer: Indexer
-    source: FolderSource
+    source: Source
     ledger: Ledger
     full: bool
     dry_run: bool
@@ -97,6 +97,8 @@ class SourceRun:
     counts: Counter[str] = field(default_factory=Counter)
     skipped: list[Skipped] = field(default_factory=list)
     batch: list[PageChunks] = field(default_factory=list)
+    visits: Visits = field(default_factory=Visits)
+    incomplete: str | None = None
 
     async def run(self, progress: Progress) -> SourceReport:
         """Read the source to its end; a source that breaks off removes nothing."""
@@ -104,24 +106,33 @@ class SourceRun:
         seen: set[str] = set()
         error = None
         try:
-            async for page in folder.pages(self.source, self.indexer.settings):
+            async for page in pages_of(self.source, self.indexer.settings, self.visits):
+                if isinstance(page, Incomplete):
+                    self.incomplete = page.reason
+                    continue
                 self.counts["pages_seen"] += 1
                 if isinstance(page, Page):
                     seen.add(page.id)
                     await self._page(page, known.get(page.id, Known()))
+                elif isinstance(page, Unchanged):
+                    seen.add(page.id)
+                    self.counts["pages_unchanged"] += 1
                 else:
                     self.skipped.append(page)
                     if page.failed:  # it keeps its rows; drafts and empty pages lose theirs
                         seen.add(page.id)
                 progress(self.source.name, self.counts["pages_seen"])
             await self._flush()
-            await self._remove(
-                {page_id: known[page_id] for page_id in known.keys() - seen}, len(known), bool(seen)
-            )
+            gone = {} if self.incomplete else {page_id: known[page_id] for page_id in known.keys() - seen}
+            await self._remove(gone, len(known), bool(seen))
         except SourceError as failure:
             error = str(failure)
         return SourceReport(
-            source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), error=error
+            source=self.source.name,
+            **self.counts,
+            pages_skipped=tuple(self.skipped),
+            error=error,
+            incomplete=self.incomplete,
         )
 
     async def _page(self, page: Page, before: Known) -> None:

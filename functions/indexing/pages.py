@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -25,6 +26,35 @@ class Skipped(Record):
     failed: bool = (
         False  # True: it should have been readable; False: it says itself that it is not for readers
     )
+
+
+class Unchanged(Record):
+    """A page that its server says is as it was (304), so that its rows are right."""
+
+    id: str
+
+
+class Incomplete(Record):
+    """The source was not read to its end (page limit, budget): what was not seen is not taken as gone."""
+
+    reason: str
+
+
+class Visit(Record):
+    """What a server said of a page, for the next run's conditional request."""
+
+    page_id: str
+    etag: str = ""
+    last_modified: str = ""
+    links: tuple[str, ...] = ()  # where a crawl goes on from here
+
+
+@dataclass
+class Visits:
+    """Visits by URL: of the last run (only of pages whose rows are right), and of this one, filled by the source."""
+
+    before: Mapping[str, Visit] = field(default_factory=dict)
+    now: dict[str, Visit] = field(default_factory=dict)
 
 
 class Document(Record):

@@ -28,6 +28,7 @@ class SourceReport(Record):
     enriched_by_model: int = 0
     enriched_by_rules: int = 0
     error: str | None = None
+    incomplete: str | None = None  # why the source was not read to its end; nothing was removed then
 
     @property
     def pages_failed(self) -> int:

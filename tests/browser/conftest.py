@@ -93,7 +93,11 @@ class Api:
 
     def answer(self, text: str, **result: Any) -> None:
         """Queues a plain answer: status, one token, done."""
-        self.stream(sse("status", {"stage": "planning", "detail": None}), sse("token", {"text": text}), self.done(text, **result))
+        self.stream(
+            sse("status", {"stage": "planning", "detail": None}),
+            sse("token", {"text": text}),
+            self.done(text, **result),
+        )
 
     @staticmethod
     def done(text: str, **result: Any) -> bytes:
@@ -125,7 +129,13 @@ def handler(api: Api) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def do_OPTIONS(self) -> None:
-            self.send(204, "text/plain", b"", Access_Control_Allow_Headers="content-type", Access_Control_Allow_Methods="POST, GET")
+            self.send(
+                204,
+                "text/plain",
+                b"",
+                Access_Control_Allow_Headers="content-type",
+                Access_Control_Allow_Methods="POST, GET",
+            )
 
         def do_GET(self) -> None:
             path = self.path.split("?")[0]
@@ -135,7 +145,12 @@ def handler(api: Api) -> type[BaseHTTPRequestHandler]:
                 self.send(200, "text/html; charset=utf-8", api.page.encode(), **api.headers)
             elif file.is_file() and file.parent == WIDGET:
                 kind = mimetypes.guess_type(file.name)[0] or "text/plain"
-                self.send(200, f"{kind}; charset=utf-8", file.read_bytes(), **({"Content_Security_Policy": PAGE_CSP} if path == "/" else {}))
+                self.send(
+                    200,
+                    f"{kind}; charset=utf-8",
+                    file.read_bytes(),
+                    **({"Content_Security_Policy": PAGE_CSP} if path == "/" else {}),
+                )
             else:
                 self.send(404, "text/plain", b"not found")
 
@@ -251,7 +266,9 @@ def visit(api: Api, new_page: Callable[..., Any], everyday_page: Any) -> Callabl
             f"<meta name='viewport' content='width=device-width'>{head}</head><body><main>{body}</main>"
             f"<script src='{api.origin}/widget.js' nonce='{NONCE}' {attributes} defer></script></body></html>"
         )
-        api.headers = {"Content_Security_Policy": STRICT_CSP.format(nonce=NONCE, api=api.origin)} if csp else {}
+        api.headers = (
+            {"Content_Security_Policy": STRICT_CSP.format(nonce=NONCE, api=api.origin)} if csp else {}
+        )
         page = page or (new_page(**options) if options else everyday_page)
         page.goto(f"{api.site}/site/page?x=1")
         return page

@@ -40,7 +40,13 @@ def test_a_streamed_answer(chat, api, ask, event):
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     expect(status).to_have_count(0)
     assert answer.get_attribute("aria-busy") is None
-    assert api.bodies("/chat") == [{"messages": [{"role": "user", "content": "How long?"}], "page_url": f"{api.site}/site/page?x=1", "stream": True}]
+    assert api.bodies("/chat") == [
+        {
+            "messages": [{"role": "user", "content": "How long?"}],
+            "page_url": f"{api.site}/site/page?x=1",
+            "stream": True,
+        }
+    ]
 
 
 def test_a_status_detail_may_be_a_string(chat, api, ask, event, gate):
@@ -61,7 +67,13 @@ def test_chunks_may_end_anywhere(chat, api, ask, event):
 
 
 def test_restart_clears_the_text_so_far(chat, api, ask, event, gate):
-    api.stream(event("token", {"text": "Half of a wrong"}), gate, event("restart", {"reason": "timeout"}), event("token", {"text": "Right."}), api.done("Right."))
+    api.stream(
+        event("token", {"text": "Half of a wrong"}),
+        gate,
+        event("restart", {"reason": "timeout"}),
+        event("token", {"text": "Right."}),
+        api.done("Right."),
+    )
     page = chat()
     ask(page, "?")
     expect(page.locator(".body")).to_have_text("Half of a wrong")
@@ -127,7 +139,9 @@ def test_verdicts_are_told_calmly_with_the_contact_link(chat, api, ask):
         ask(page, "?")
         notice = page.locator(f".notice.{verdict}")
         expect(notice).to_contain_text(text)
-        expect(notice.get_by_role("link", name="Contact us")).to_have_attribute("href", "mailto:help@shop.example")
+        expect(notice.get_by_role("link", name="Contact us")).to_have_attribute(
+            "href", "mailto:help@shop.example"
+        )
         expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
@@ -160,7 +174,11 @@ def test_a_proxy_that_answers_with_html(chat, api, ask, reply):
 
 
 def test_an_error_event_and_retry(chat, api, ask, event, reply):
-    api.will("/chat", reply([event("token", {"text": "Half"}), event("error", {"code": "upstream", "message": "x"})]), reply([api.done("Whole.")]))
+    api.will(
+        "/chat",
+        reply([event("token", {"text": "Half"}), event("error", {"code": "upstream", "message": "x"})]),
+        reply([api.done("Whole.")]),
+    )
     page = chat()
     ask(page, "Why?")
     expect(page.locator(".notice.warning")).to_contain_text("Something went wrong on our side")
@@ -240,21 +258,32 @@ def test_copy(chat, api, ask):
     ask(page, "?")
     page.get_by_role("button", name="Copy answer").click()
     expect(page.locator(".said")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == f"Within **30 days** [1].\n\n[1] Returns: {RETURNS['url']}"
+    assert (
+        page.evaluate("navigator.clipboard.readText()")
+        == f"Within **30 days** [1].\n\n[1] Returns: {RETURNS['url']}"
+    )
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('denied')) }")
     page.get_by_role("button", name="Copy answer").click()
     expect(page.locator(".said")).to_contain_text("select the text instead")
 
 
 def test_starters_follow_ups_and_memory(chat, api, reply):
-    api.will("/chat", reply([api.done("Two days.", follow_ups=["And to Spain?"])]), reply([api.done("Three days.")]))
+    api.will(
+        "/chat",
+        reply([api.done("Two days.", follow_ups=["And to Spain?"])]),
+        reply([api.done("Three days.")]),
+    )
     page = chat(data={"starters": "How long is shipping? | Is it free?"})
     page.get_by_role("button", name="How long is shipping?").click()
     page.get_by_role("button", name="And to Spain?").click()
     expect(page.get_by_text("Three days.")).to_be_visible()
     expect(page.get_by_role("button", name="And to Spain?")).to_be_hidden()
     expect(page.get_by_role("button", name="Is it free?")).to_be_hidden()
-    assert [message["content"] for message in api.bodies("/chat")[1]["messages"]] == ["How long is shipping?", "Two days.", "And to Spain?"]
+    assert [message["content"] for message in api.bodies("/chat")[1]["messages"]] == [
+        "How long is shipping?",
+        "Two days.",
+        "And to Spain?",
+    ]
 
 
 def test_only_the_last_turns_are_sent_along(chat, api, ask):
@@ -299,7 +328,11 @@ def test_the_conversation_survives_a_reload(chat, api, ask, event, gate):
     api.answer("Then nothing.")
     page.get_by_role("button", name="Try again").last.click()
     expect(page.get_by_text("Then nothing.")).to_be_visible()
-    assert [message["content"] for message in api.bodies("/chat")[-1]["messages"]] == ["How long?", "Within 30 days [1].", "And then?"]
+    assert [message["content"] for message in api.bodies("/chat")[-1]["messages"]] == [
+        "How long?",
+        "Within 30 days [1].",
+        "And then?",
+    ]
 
 
 def test_feedback_with_a_comment(chat, api, ask, reply):
@@ -314,7 +347,10 @@ def test_feedback_with_a_comment(chat, api, ask, reply):
     page.get_by_label("What was good, or what was missing?").fill("The price is missing")
     page.get_by_role("button", name="Send comment").click()
     expect(page.locator(".comment")).to_be_hidden()
-    assert api.bodies("/feedback") == [{"answer_id": "a1", "rating": -1}, {"answer_id": "a1", "rating": -1, "comment": "The price is missing"}]
+    assert api.bodies("/feedback") == [
+        {"answer_id": "a1", "rating": -1},
+        {"answer_id": "a1", "rating": -1, "comment": "The price is missing"},
+    ]
     page.reload()
     expect(page.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
 
@@ -337,7 +373,13 @@ def test_a_session_is_asked_for_once_and_renewed_when_refused(chat, api, ask, re
         return reply([b'{"token": "%s", "expires_in": 900}' % token], content_type="application/json")
 
     api.will("/session", session(b"s1"), session(b"s2"))
-    api.will("/chat", reply([api.done("One.")]), reply([api.done("Two.")]), refuse(401, "session_expired"), reply([api.done("Three.")]))
+    api.will(
+        "/chat",
+        reply([api.done("One.")]),
+        reply([api.done("Two.")]),
+        refuse(401, "session_expired"),
+        reply([api.done("Three.")]),
+    )
     page = chat()
     for question, answer in (("1?", "One."), ("2?", "Two."), ("3?", "Three.")):
         ask(page, question)
@@ -350,7 +392,13 @@ def test_a_session_is_asked_for_once_and_renewed_when_refused(chat, api, ask, re
 def test_a_session_is_renewed_when_it_expires(visit, new_page, api, ask, reply):
     page = new_page()
     page.clock.install()
-    api.will("/session", *(reply([b'{"token": "%s", "expires_in": 60}' % token], content_type="application/json") for token in (b"s1", b"s2")))
+    api.will(
+        "/session",
+        *(
+            reply([b'{"token": "%s", "expires_in": 60}' % token], content_type="application/json")
+            for token in (b"s1", b"s2")
+        ),
+    )
     visit(page=page)
     page.locator(".launcher").click()
     for answer in ("One.", "Two."):

@@ -49,7 +49,11 @@ def test_tab_stays_inside_the_dialog(chat):
     seen = set()
     for _ in range(14):
         page.keyboard.press("Tab")
-        seen.add(page.evaluate("document.activeElement.shadowRoot.activeElement.getAttribute('aria-label') ?? document.activeElement.shadowRoot.activeElement.textContent"))
+        seen.add(
+            page.evaluate(
+                "document.activeElement.shadowRoot.activeElement.getAttribute('aria-label') ?? document.activeElement.shadowRoot.activeElement.textContent"
+            )
+        )
     assert {"Close", "Send", "One?", "Two?", "Type your question…"} <= seen
     assert not any("Ask a question" in name for name in seen)
     page.get_by_role("button", name="Close").focus()
@@ -59,7 +63,9 @@ def test_tab_stays_inside_the_dialog(chat):
 
 def test_the_pages_own_shortcuts_do_not_fire_while_typing(visit, new_page):
     page = new_page()
-    page.add_init_script("window.pressed = []; addEventListener('keydown', (event) => pressed.push(event.key))")
+    page.add_init_script(
+        "window.pressed = []; addEventListener('keydown', (event) => pressed.push(event.key))"
+    )
     visit(page=page)
     page.locator(".launcher").click()
     page.locator(".composer textarea").press_sequentially("a/?")
@@ -94,7 +100,12 @@ def test_the_javascript_interface(visit, api):
     expect(page.get_by_text("Yes.")).to_be_visible()
     page.evaluate("portavoz.close()")
     expect(page.get_by_role("dialog")).to_be_hidden()
-    assert page.evaluate("heard") == [["open", None], ["question", "Is it open?"], ["answer", "Is it open?"], ["close", None]]
+    assert page.evaluate("heard") == [
+        ["open", None],
+        ["question", "Is it open?"],
+        ["answer", "Is it open?"],
+        ["close", None],
+    ]
 
 
 def test_it_speaks_the_language_of_the_page(visit, new_page):
@@ -144,7 +155,10 @@ def test_position_left(visit):
     assert visit(data={"position": "left"}).locator(".launcher").bounding_box()["x"] < 40
 
 
-@pytest.mark.parametrize(("theme", "looks"), [("auto", ["white", "black"]), ("light", ["white", "white"]), ("dark", ["black", "black"])])
+@pytest.mark.parametrize(
+    ("theme", "looks"),
+    [("auto", ["white", "black"]), ("light", ["white", "white"]), ("dark", ["black", "black"])],
+)
 def test_dark_mode(chat, theme, looks):
     page = chat(data={"theme": theme})
     names = {"rgb(255, 255, 255)": "white", "rgb(22, 24, 29)": "black"}
@@ -154,8 +168,12 @@ def test_dark_mode(chat, theme, looks):
 
 
 def test_it_takes_the_colours_and_the_font_of_the_site(visit):
-    page = visit(head="<style nonce='c3RyaWN0'>portavoz-widget { --portavoz-accent: #8a1538; --portavoz-font: Georgia }</style>")
-    style = page.locator(".launcher").evaluate("e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).fontFamily]")
+    page = visit(
+        head="<style nonce='c3RyaWN0'>portavoz-widget { --portavoz-accent: #8a1538; --portavoz-font: Georgia }</style>"
+    )
+    style = page.locator(".launcher").evaluate(
+        "e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).fontFamily]"
+    )
     assert style == ["rgb(138, 21, 56)", "Georgia"]
 
 
@@ -176,11 +194,17 @@ def test_reduced_motion(chat):
 
 
 def test_every_target_is_at_least_24_pixels(chat, api, ask):
-    api.answer("Yes [1].", citations=[{"n": 1, "url": "https://a.example/", "title": "A", "quote": "Yes", "supported": True}], follow_ups=["More?"])
+    api.answer(
+        "Yes [1].",
+        citations=[{"n": 1, "url": "https://a.example/", "title": "A", "quote": "Yes", "supported": True}],
+        follow_ups=["More?"],
+    )
     page = chat()
     ask(page, "Is it?")
     page.get_by_role("button", name="Source 1: A").click()
-    sizes = page.locator("button:visible, .source:visible, .composer textarea").evaluate_all("all => all.map((e) => [e.outerHTML, e.getBoundingClientRect().width, e.getBoundingClientRect().height])")
+    sizes = page.locator("button:visible, .source:visible, .composer textarea").evaluate_all(
+        "all => all.map((e) => [e.outerHTML, e.getBoundingClientRect().width, e.getBoundingClientRect().height])"
+    )
     assert len(sizes) > 8
     assert [size for size in sizes if min(size[1:]) < 24] == []
 
@@ -201,13 +225,19 @@ def test_hostile_css_neither_hides_nor_moves_nor_covers_it(visit):
     box = launcher.bounding_box()
     assert box["x"] + box["width"] == pytest.approx(1080, abs=2)
     assert box["y"] + box["height"] == pytest.approx(780, abs=2)
-    assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).localName", [box["x"] + 40, box["y"] + 20]) == "portavoz-widget"
+    assert (
+        page.evaluate("([x, y]) => document.elementFromPoint(x, y).localName", [box["x"] + 40, box["y"] + 20])
+        == "portavoz-widget"
+    )
     style = "e => [getComputedStyle(e).opacity, getComputedStyle(e).visibility, getComputedStyle(e).fontSize, getComputedStyle(e).backgroundColor]"
     assert launcher.evaluate(style) == ["1", "visible", "15px", "rgb(52, 70, 212)"]
     launcher.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     page.locator(".composer textarea").fill("typed")
-    assert page.evaluate("getComputedStyle(document.querySelector('portavoz-widget'), '::backdrop').display") == "none"
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('portavoz-widget'), '::backdrop').display")
+        == "none"
+    )
 
 
 def test_it_survives_a_page_that_swaps_its_body(chat):
@@ -231,7 +261,9 @@ def test_the_shadow_root_is_closed_to_the_page(visit):
 
 
 def test_nothing_breaks_the_strict_policy(chat, api, ask):
-    api.answer("**Yes** [1].", citations=[{"n": 1, "url": "/a", "title": "A", "quote": "Yes", "supported": True}])
+    api.answer(
+        "**Yes** [1].", citations=[{"n": 1, "url": "/a", "title": "A", "quote": "Yes", "supported": True}]
+    )
     page = chat()
     ask(page, "Is it?")
     page.get_by_role("button", name="Source 1: A").click()
@@ -255,7 +287,9 @@ def test_the_panel_stays_open_over_a_reload_without_taking_the_focus(chat):
 def test_blocked_storage_is_no_obstacle(visit, new_page, api, ask):
     api.answer("Fine.")
     page = new_page()
-    page.add_init_script("Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('blocked', 'SecurityError') } })")
+    page.add_init_script(
+        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('blocked', 'SecurityError') } })"
+    )
     visit(page=page)
     page.locator(".launcher").click()
     ask(page, "Is it?")

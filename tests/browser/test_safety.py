@@ -6,10 +6,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="the accessibility check needs axe-playwright-python")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="the accessibility check needs axe-playwright-python"
+)
 
 WIDGET = Path(__file__).parents[2] / "functions" / "widget"
-CITATION = {"n": 1, "url": "https://shop.example/a", "title": "Returns", "quote": "Within 30 days.", "supported": True}
+CITATION = {
+    "n": 1,
+    "url": "https://shop.example/a",
+    "title": "Returns",
+    "quote": "Within 30 days.",
+    "supported": True,
+}
 
 ATTACKS = """
 <script>window.hacked = 1</script> <img src=x onerror="window.hacked = 2"> <svg onload="window.hacked = 3">
@@ -36,13 +44,21 @@ ATTACKS = """
 
 
 def test_an_answer_full_of_attacks_runs_nothing_and_loads_nothing(chat, api, ask, event):
-    hostile = {"n": 1, "url": "javascript:window.hacked=20", "title": "<img src=x onerror=hacked=21>", "quote": "<script>hacked=22</script>", "supported": True}
+    hostile = {
+        "n": 1,
+        "url": "javascript:window.hacked=20",
+        "title": "<img src=x onerror=hacked=21>",
+        "quote": "<script>hacked=22</script>",
+        "supported": True,
+    }
     api.stream(
         event("status", {"stage": "retrieving", "detail": {"queries": ["<img src=x onerror=hacked=23>"]}}),
         *(event("token", {"text": ATTACKS[i : i + 40]}) for i in range(0, len(ATTACKS), 40)),
         api.done(ATTACKS + " [1]", citations=[hostile], follow_ups=["<img src=x onerror=hacked=24>"]),
     )
-    page = chat(csp=False, data={"contact-url": "javascript:window.hacked=25"})  # nothing but the widget itself protects here
+    page = chat(
+        csp=False, data={"contact-url": "javascript:window.hacked=25"}
+    )  # nothing but the widget itself protects here
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     ask(page, "<img src=x onerror=hacked=26>")
@@ -51,11 +67,27 @@ def test_an_answer_full_of_attacks_runs_nothing_and_loads_nothing(chat, api, ask
     for label in "abcefghijk":
         assert page.locator(".body").get_by_role("link", name=label, exact=True).count() == 0
     links = page.locator(".panel a").evaluate_all("all => all.map((a) => a.href)")
-    literal = f"{api.site}/site/&#106;avascript:hacked"  # a relative address like any other: nothing decodes it
+    literal = (
+        f"{api.site}/site/&#106;avascript:hacked"  # a relative address like any other: nothing decodes it
+    )
     assert literal in links
-    assert {link.split(":")[0] for link in links} == {"http", "https", "mailto"}  # a link leads somewhere only when it is followed
-    assert links[-4:] == ["https://shop.example/fine", "mailto:a@b.example", f"{api.site}/relative", "https://shop.example/bare"]
-    assert page.locator(".panel").locator("img, iframe, script, style, object, embed, form form, [onerror], [onclick], [src]").count() == 0
+    assert {link.split(":")[0] for link in links} == {
+        "http",
+        "https",
+        "mailto",
+    }  # a link leads somewhere only when it is followed
+    assert links[-4:] == [
+        "https://shop.example/fine",
+        "mailto:a@b.example",
+        f"{api.site}/relative",
+        "https://shop.example/bare",
+    ]
+    assert (
+        page.locator(".panel")
+        .locator("img, iframe, script, style, object, embed, form form, [onerror], [onclick], [src]")
+        .count()
+        == 0
+    )
     expect(page.locator(".body")).to_contain_text("<script>window.hacked = 1</script>")
     assert page.evaluate("window.hacked") is None
     assert [url for url in asked if not url.startswith(api.origin)] == []
@@ -97,21 +129,42 @@ def test_no_text_takes_long_to_render(new_page, api):
 
 MARKDOWN = [
     ("plain & <b>text</b>", '<p dir="auto">plain &amp; &lt;b&gt;text&lt;/b&gt;</p>'),
-    ("**bold** *it* __b__ _i_ ~~no~~ `a*b`", '<p dir="auto"><strong>bold</strong> <em>it</em> <strong>b</strong> <em>i</em> <del>no</del> <code>a*b</code></p>'),
-    ("***both*** **a *b* c** snake_case_name 2 * 3 * 4", '<p dir="auto"><strong><em>both</em></strong> <strong>a <em>b</em> c</strong> snake_case_name 2 * 3 * 4</p>'),
+    (
+        "**bold** *it* __b__ _i_ ~~no~~ `a*b`",
+        '<p dir="auto"><strong>bold</strong> <em>it</em> <strong>b</strong> <em>i</em> <del>no</del> <code>a*b</code></p>',
+    ),
+    (
+        "***both*** **a *b* c** snake_case_name 2 * 3 * 4",
+        '<p dir="auto"><strong><em>both</em></strong> <strong>a <em>b</em> c</strong> snake_case_name 2 * 3 * 4</p>',
+    ),
     (r"\*no\* **open", '<p dir="auto">*no* **open</p>'),
     ("## Title", '<h4 dir="auto">Title</h4>'),
     ("a\nb  \nc", '<p dir="auto">a\nb<br>c</p>'),
     ("---", "<hr>"),
-    ("- a\n- b\n  - c\n\n- d", '<ul dir="auto"><li>a</li><li>b<ul dir="auto"><li>c</li></ul></li><li>d</li></ul>'),
+    (
+        "- a\n- b\n  - c\n\n- d",
+        '<ul dir="auto"><li>a</li><li>b<ul dir="auto"><li>c</li></ul></li><li>d</li></ul>',
+    ),
     ("3. a\n4. b", '<ol dir="auto" start="3"><li>a</li><li>b</li></ol>'),
     ("> a\n> b", '<blockquote dir="auto"><p dir="auto">a\nb</p></blockquote>'),
-    ("```js\n<x>\n\n*y*\n```\nz", '<pre dir="ltr" tabindex="0"><code>&lt;x&gt;\n\n*y*</code></pre><p dir="auto">z</p>'),
+    (
+        "```js\n<x>\n\n*y*\n```\nz",
+        '<pre dir="ltr" tabindex="0"><code>&lt;x&gt;\n\n*y*</code></pre><p dir="auto">z</p>',
+    ),
     ("a [1][2], [1, 2] [9]", '<p dir="auto">a <i>1</i><i>2</i>, <i>1</i><i>2</i> [9]</p>'),
     ("![alt](https://x.example/a.png)", '<p dir="auto">alt</p>'),
-    ("[t](https://x.example/a_(b))", '<p dir="auto"><a href="https://x.example/a_(b)" target="_blank" rel="noopener noreferrer">t</a></p>'),
-    ("x [![n](u)](https://x.example/) ![m](u) y", '<p dir="auto">x <a href="https://x.example/" target="_blank" rel="noopener noreferrer">n</a> m y</p>'),
-    ("(see https://x.example/a).", '<p dir="auto">(see <a href="https://x.example/a" target="_blank" rel="noopener noreferrer">https://x.example/a</a>).</p>'),
+    (
+        "[t](https://x.example/a_(b))",
+        '<p dir="auto"><a href="https://x.example/a_(b)" target="_blank" rel="noopener noreferrer">t</a></p>',
+    ),
+    (
+        "x [![n](u)](https://x.example/) ![m](u) y",
+        '<p dir="auto">x <a href="https://x.example/" target="_blank" rel="noopener noreferrer">n</a> m y</p>',
+    ),
+    (
+        "(see https://x.example/a).",
+        '<p dir="auto">(see <a href="https://x.example/a" target="_blank" rel="noopener noreferrer">https://x.example/a</a>).</p>',
+    ),
 ]
 
 
@@ -167,7 +220,12 @@ def test_axe_finds_nothing(chat, visit, api, ask, refuse, state):
     options = {"data": {"starters": "One?|Two?", "contact-url": "/contact"}, "csp": False}
     page = visit(**options) if state == "closed" else chat(**options)
     if state == "answer":
-        api.answer("# Title\n\n**Within** `30` days [1].\n\n> quote\n\n| a |\n|---|\n| b |", citations=[CITATION], verdict="partial", follow_ups=["More?"])
+        api.answer(
+            "# Title\n\n**Within** `30` days [1].\n\n> quote\n\n| a |\n|---|\n| b |",
+            citations=[CITATION],
+            verdict="partial",
+            follow_ups=["More?"],
+        )
         ask(page, "How long?")
         page.get_by_role("button", name="Good answer").click()
         page.get_by_role("button", name="Source 1: Returns").click()

@@ -11,13 +11,31 @@ BODY = "<div id='box'></div>"
 @pytest.fixture
 def found(api, reply):
     def script(*chunks, verdict="matched"):
-        result = {"query": "q", "verdict": verdict, "chunks": list(chunks), "filters_applied": {}, "filters_relaxed": []}
-        api.will("/retrieve", reply([json.dumps({"results": [result], "threshold": 0.8}).encode()], content_type="application/json"))
+        result = {
+            "query": "q",
+            "verdict": verdict,
+            "chunks": list(chunks),
+            "filters_applied": {},
+            "filters_relaxed": [],
+        }
+        api.will(
+            "/retrieve",
+            reply(
+                [json.dumps({"results": [result], "threshold": 0.8}).encode()],
+                content_type="application/json",
+            ),
+        )
 
     return script
 
 
-def chunk(title="Returns", section="Time limits", url="https://shop.example/returns", summary="", text="Within 30 days."):
+def chunk(
+    title="Returns",
+    section="Time limits",
+    url="https://shop.example/returns",
+    summary="",
+    text="Within 30 days.",
+):
     return {"title": title, "section": section, "url": url, "summary": summary, "text": text, "score": 0.91}
 
 
@@ -37,7 +55,9 @@ def test_results(search, api, found):
     page = search(" return ")
     expect(page.get_by_role("status")).to_have_text("Results: 2")
     rows = page.get_by_role("listitem")
-    expect(rows.nth(0).get_by_role("link", name="Returns")).to_have_attribute("href", "https://shop.example/returns")
+    expect(rows.nth(0).get_by_role("link", name="Returns")).to_have_attribute(
+        "href", "https://shop.example/returns"
+    )
     expect(rows.nth(0)).to_contain_text("Time limits")
     assert len(rows.nth(0).locator("p").text_content()) < 230
     expect(rows.nth(1).get_by_role("link")).to_have_count(0)
@@ -103,7 +123,10 @@ def test_a_search_box_that_cannot_be_loaded_says_so(visit, new_page):
     expect(page.locator("#box .pv")).to_contain_text("could not be loaded")
 
 
-@pytest.mark.parametrize(("locale", "heading", "launcher"), [("en-GB", "Your site answers", "Ask a question"), ("es-ES", "Tu sitio responde", "Haz una pregunta")])
+@pytest.mark.parametrize(
+    ("locale", "heading", "launcher"),
+    [("en-GB", "Your site answers", "Ask a question"), ("es-ES", "Tu sitio responde", "Haz una pregunta")],
+)
 def test_the_demo_page(new_page, api, found, locale, heading, launcher):
     found(chunk())
     api.answer("Yes.")

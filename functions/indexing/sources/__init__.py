@@ -1,1 +1,24 @@
-"""Where pages come from: one module a kind, all yield `Page` or `Skipped`."""
+"""Where pages come from: one module a kind, all yield `Page`, or say what became of a page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
+from shared.records import Page
+from shared.settings import FolderSource, Settings, Source
+
+Found = Page | Skipped | Unchanged | Incomplete
+
+
+def pages_of(source: Source, settings: Settings, visits: Visits) -> AsyncIterator[Found]:
+    """The pages of a source. What it fetches with cost is imported only where a source of that kind is read.
+
+    Raises:
+        SourceError: while iterating, the source cannot be read at all.
+    """
+    if isinstance(source, FolderSource):
+        from functions.indexing.sources import folder
+
+        return folder.pages(source, settings)
+    raise NotImplementedError(source.kind)
