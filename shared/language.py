@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
+
+_INLINE_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_MASKS = {0xE000: None, 0xE001: None}  # private characters that stand for code meanwhile
 
 
 def detect_language(text: str, among: Sequence[str] = ()) -> tuple[str, float]:
@@ -27,3 +31,21 @@ def _classifier(among: tuple[str, ...]) -> Any:
     if known:
         identifier.set_languages(known)
     return identifier
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of one run of text, trimmed; inline code is never cut nor changed.
+
+    The segmenter takes the dot in `./run` for the end of a sentence, so code is put aside meanwhile.
+    """
+    from sentencex import segment
+
+    codes: list[str] = []
+
+    def aside(match: re.Match[str]) -> str:
+        codes.append(match.group())
+        return f"\ue000{len(codes) - 1}\ue001"
+
+    masked = _INLINE_CODE.sub(aside, text.translate(_MASKS))
+    parts = (part.strip() for part in segment(language or "en", masked))
+    return [re.sub("\ue000(\\d+)\ue001", lambda m: codes[int(m.group(1))], part) for part in parts if part]

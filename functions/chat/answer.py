@@ -77,7 +77,7 @@ async def write_answer(
             yield draft
             return
     # no model answered, or nothing that one wrote is supported: the evidence itself is shown
-    quotes, citations = extractive_answer(question, passages, settings.site.name, language)
+    quotes, citations = await extractive_answer(question, passages, settings.site.name, language, similar)
     yield Draft(
         text=quotes,
         citations=citations,

@@ -9,6 +9,7 @@ from urllib.parse import quote as percent
 import numpy as np
 
 from shared.analysis import analyse
+from shared.language import split_sentences
 from shared.records import Citation, Passage, Record
 
 MARK = re.compile(r"\s?\[(?:Source\s+)?(\d+)(?:\s*,\s*\d+)*\]|【(\d+)】", re.IGNORECASE)
@@ -150,11 +151,9 @@ async def _by_meaning(
 
 def _sentences(line: str, language: str) -> list[str]:
     """Sentences of a line, list and quote marks left out; citation marks stay with the sentence before them."""
-    from sentencex import segment
-
     body = line.strip()[len(_marker(line).strip()) :].strip()
     joined: list[str] = []
-    for part in segment(language or "en", body):
+    for part in split_sentences(body, language):
         rest = re.match(rf"(?:{MARK.pattern})+[.\s]*", part, re.IGNORECASE)
         if joined and rest:
             joined[-1] += rest.group().rstrip(". ")

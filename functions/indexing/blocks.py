@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from shared.analysis import words
+from shared.language import split_sentences
 from shared.records import Record
 
 if TYPE_CHECKING:
@@ -109,13 +110,7 @@ def _inline(node: SyntaxTreeNode) -> str:
 
 
 def _sentences(text: str, language: str) -> Iterator[Unit]:
-    from sentencex import segment
-
-    text = " ".join(text.split())
-    if not text:
-        return
-    kept = [s for s in (s.strip() for s in segment(language or "en", text)) if s]
-    for number, sentence in enumerate(kept):
+    for number, sentence in enumerate(split_sentences(" ".join(text.split()), language)):
         yield Unit(text=sentence, glue="\n\n" if number == 0 else " ")
 
 
