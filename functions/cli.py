@@ -15,6 +15,23 @@ from shared.errors import InvalidRequest, PortavozError, SettingsError
 from shared.settings import load_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        out.print(f"portavoz {version('portavoz')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Portavoz answers visitors' questions only from the pages of a site."""
+
+
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -38,7 +55,11 @@ def main() -> None:
 
 
 def _run(work: Coroutine[Any, Any, int]) -> None:
-    code = asyncio.run(work)
+    try:
+        code = asyncio.run(work)
+    except KeyboardInterrupt:  # click would only say "Aborted!"
+        err.print("portavoz: interrupted; what was committed stays, run again to go on")
+        raise typer.Exit(130) from None
     if code:
         raise typer.Exit(code)
 
@@ -102,7 +123,7 @@ def ask(
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
 ) -> None:
     """Serve the API and a page with the widget."""
     from functions.commands import serve as command

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import socket
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ from rich.table import Table
 
 from functions.services import Services, build_services, model_for
 from shared.errors import InvalidRequest
-from shared.records import ChatRequest, Message, Record
+from shared.records import MAX_MESSAGE_CHARS, ChatRequest, Message, Record
 from shared.settings import FolderSource, Settings, Source
 from shared.trace import current_trace, start_trace
 
@@ -27,9 +29,13 @@ async def index(
     settings: Settings, names: list[str], *, full: bool, dry_run: bool, yes: bool, json: bool
 ) -> int:
     """Run the indexer; 1 where a source could not be read."""
+    import stamina.instrumentation
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    sources = [_source(name, settings) for name in names] or list(settings.sources)
+    stamina.instrumentation.set_on_retry_hooks([])  # the report counts what failed; a line per retry hides it
+    sources = list({s.name: s for s in (_source(n, settings) for n in names)}.values()) or list(
+        settings.sources
+    )
     if not sources:
         raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
     services = await build_services(settings, writes=True, replace_table=full and not dry_run)
@@ -50,15 +56,25 @@ async def index(
 
 
 def _source(name: str, settings: Settings) -> Source:
-    """A source of the settings by name or by its folder, or a folder or file given on the command line."""
+    """A source of the settings by name or by a path within its folder, or a folder or file of its own."""
     path = Path(name).resolve()
     for source in settings.sources:
-        if name == source.name or (isinstance(source, FolderSource) and path == source.path):
+        if name == source.name:
             return source
+    for folder in settings.folders:
+        if path.exists() and path.is_relative_to(folder.path):  # unchanged pages of it cost nothing
+            return folder
     if not path.exists():
         known = ", ".join(s.name for s in settings.sources) or "none"
         raise InvalidRequest(f"{name!r} is neither a source of the settings ({known}) nor a folder or file")
-    return FolderSource(name=path.stem if path.is_file() else path.name, kind="folder", path=path)
+    own = (
+        re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem if path.is_file() else path.name).strip(".-_") or "folder"
+    )
+    if own in {source.name for source in settings.sources}:
+        raise InvalidRequest(
+            f"{name!r} would take the name of the source {own!r} of the settings; add it there under another name"
+        )
+    return FolderSource(name=own, kind="folder", path=path)
 
 
 def _print_report(report: RunReport) -> None:
@@ -84,6 +100,8 @@ def _print_source(source: SourceReport, *, dry_run: bool) -> None:
             f"  {source.removal_withheld} pages vanished at once, so none was removed; "
             "run again with --yes if that is right"
         )
+    if not source.pages_seen and not source.error:
+        err.print("  no page was found; see path, include and exclude of this source")
     for skipped in source.pages_skipped:
         err.print(f"  {skipped.id}: {skipped.reason}", markup=False)
     for trouble in filter(None, (source.incomplete, source.error)):
@@ -105,7 +123,8 @@ async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> 
             out.print(f"  {result.message}")
         for chunk in result.chunks:
             out.print(
-                f"  {chunk.score:.2f}  {chunk.title} › {chunk.section}  {chunk.url or chunk.page_id}",
+                f"  {chunk.score:.2f}  {' › '.join(filter(None, (chunk.title, chunk.section)))}  "
+                f"{chunk.url or chunk.page_id}\n        {_shortened(chunk.text)}",
                 markup=False,
             )
     return 0
@@ -113,13 +132,16 @@ async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> 
 
 async def ask(settings: Settings, question: str, *, trace: bool, json: bool) -> int:
     """One answer; 1 where none could be made."""
+    from functions.chat.memory import question_of
     from functions.web import guarded
 
     start_trace()
-    try:
-        request = ChatRequest(messages=(Message(role="user", content=question),))
-    except ValueError as error:
-        raise InvalidRequest(f"the question is too long: {error}") from None
+    if len(question) > MAX_MESSAGE_CHARS:
+        raise InvalidRequest(
+            f"the question has {len(question)} characters, at most {MAX_MESSAGE_CHARS} are taken; shorten it"
+        )
+    request = ChatRequest(messages=(Message(role="user", content=question),))
+    question_of(request)
     agent = (await build_services(settings)).agent
     done: dict[str, Any] = {}
     async for event in guarded(agent.chat(request)):
@@ -131,7 +153,7 @@ async def ask(settings: Settings, question: str, *, trace: bool, json: bool) -> 
         elif event.event == "token" and not json:
             out.print(event.data["text"], end="", markup=False)
         elif event.event == "restart" and not json:
-            out.print("\n— starting over —")
+            out.print(f"\n— {event.data['reason']}; starting over —")
         elif event.event in {"done", "error"}:
             done = event.data
     if json:
@@ -180,8 +202,16 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
     web = create_app(settings, lambda: build_services(settings), reindex)
     shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    try:
+        listener = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise InvalidRequest(
+            f"{host}:{port} cannot be listened on ({error.strerror}); choose another with --port"
+        ) from None
     out.print(f"Portavoz serves the API and a page with the widget on http://{shown}:{port}  (Ctrl-C stops)")
-    uvicorn.run(web, host=host, port=port, log_level="warning")
+    uvicorn.Server(uvicorn.Config(web, log_level="warning")).run(sockets=[listener])
 
 
 class Status(Record):
@@ -208,8 +238,9 @@ async def status(settings: Settings, *, json: bool) -> int:
     out.print(
         f"[bold]{found.uri}[/], version {found.index_version}: {found.rows} chunks of {found.pages} pages"
     )
+    models = ", ".join(f"{role} {name or 'none'}" for role, name in found.models.items())
     out.print(
-        f"embedding: {found.embedding_model} ({found.embedding_dimensions} dimensions); models: {found.models}"
+        f"embedding: {found.embedding_model} ({found.embedding_dimensions} dimensions); models: {models}"
     )
     table = Table("by", "value", "chunks")
     for name, counts in found.breakdown.items():
@@ -241,6 +272,13 @@ async def _status(services: Services) -> Status:
             "with_enrichment": sum(bool(row["reuse_key"]) for row in rows),
         },
     )
+
+
+def _shortened(text: str) -> str:
+    """The beginning of a text in one line of a terminal."""
+    from textwrap import shorten
+
+    return shorten(text, 100, placeholder=" …")
 
 
 def _safe(text: str) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shared.embedding import Embedder, build_embedder
+from shared.journal import Journal
 from shared.settings import EMBEDDED, EXTRACTIVE, RULES, ModelSettings, Settings, secret
 from shared.table import KnowledgeTable
 
@@ -42,12 +43,12 @@ def model_for(role: str, settings: Settings) -> ModelSettings:
     configured: ModelSettings = getattr(settings.models, role)
     if configured.model:
         return configured
-    if configured.base_url or not secret("OPENAI_API_KEY"):
+    if not secret("OPENAI_API_KEY"):
         return configured.model_copy(update={"model": BUILT_IN[role]})
     model, price_input, price_output = OPENAI_DEFAULTS[role]
-    return configured.model_copy(
-        update={"model": model, "price_input": price_input, "price_output": price_output}
-    )
+    prices = {"price_input": price_input, "price_output": price_output}
+    unset = {name: price for name, price in prices.items() if name not in configured.model_fields_set}
+    return configured.model_copy(update={"model": model, **unset})
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Services:
     settings: Settings
     embedder: Embedder
     table: KnowledgeTable
+
+    @cached_property
+    def journal(self) -> Journal:
+        """What is kept beside the table."""
+        return Journal(self.settings.store)
 
     @cached_property
     def enricher(self) -> Enricher:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 
+SLICE = 8  # texts: 1 s of the embedded model on one core, what a question or Ctrl-C has to wait at most
+
+
 class ScoreScale(Record):
     """What cosine similarities of an embedding model mean before they are calibrated on a site."""
 
@@ -70,6 +73,12 @@ class EmbeddedE5:
 
                 self._model = E5()
 
+    async def _in_slices(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        """Outside of the event loop and of the interpreter's lock; between slices others get their turn."""
+        slices = [texts[at : at + SLICE] for at in range(0, len(texts), SLICE)]
+        vectors = [await asyncio.to_thread(self._encode, part, is_query=is_query) for part in slices]
+        return np.concatenate(vectors) if vectors else np.empty((0, self.identity.dim), dtype=np.float32)
+
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         self.load()
         clean = [text.replace("\x00", " ") for text in texts]  # the engine reads C strings
@@ -77,12 +86,12 @@ class EmbeddedE5:
             return np.asarray(self._model.encode(clean, is_query), dtype=np.float32)
 
     async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
-        """Vectors of passages; the engine runs outside of the event loop and of the interpreter's lock."""
-        return await asyncio.to_thread(self._encode, texts, is_query=False)
+        """Vectors of passages."""
+        return await self._in_slices(texts, is_query=False)
 
     async def queries(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
         """Vectors of questions."""
-        return await asyncio.to_thread(self._encode, texts, is_query=True)
+        return await self._in_slices(texts, is_query=True)
 
 
 class ServedEmbedder:

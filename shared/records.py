@@ -196,6 +196,14 @@ class ChatRequest(Record):
     stream: bool = True
 
 
+class Feedback(Record):
+    """A visitor's vote on an answer."""
+
+    answer_id: str = Field(min_length=1, max_length=100)
+    rating: Literal[1, -1]
+    comment: str = Field("", max_length=2000)
+
+
 class Source(Record):
     """A passage as the visitor sees it, numbered from 1."""
 

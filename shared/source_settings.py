@@ -7,6 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+HINTS = {  # what a pattern asks for, in words
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, dots, hyphens and underscores, without blanks",
+    r"^[a-z]{2,3}$": 'a code of two or three letters, such as "es"',
+    r"^https?://[^\s/]+": "an address that starts with http:// or https://",
+}
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$", description="ISO 639 code, such as es")]
 WebAddress = Annotated[str, Field(pattern=r"^https?://[^\s/]+", description="an http(s) address")]

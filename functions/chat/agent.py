@@ -148,7 +148,9 @@ class Agent:
         return phrase(key, language, site=site.name, **values) + contact
 
     def _not_in_site(self, turn: Turn) -> str:
-        return self._say(turn, "not_in_site", queries="; ".join(dict.fromkeys(turn.asked)))
+        return self._say(
+            turn, "not_in_site", queries="; ".join(f"“{query}”" for query in dict.fromkeys(turn.asked))
+        )
 
     def _done(self, turn: Turn, text: str, verdict: AnswerVerdict, draft: Draft | None = None) -> Event:
         citations: tuple[Citation, ...] = (

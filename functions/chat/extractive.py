@@ -23,6 +23,7 @@ CODE_LINES = (
     12  # of a code block that belongs to the sentence before it; longer ones are better read on the page
 )
 _LABEL = re.compile(r"^(?:\*\*(?P<bold>[^*]+)\*\*|#+ (?P<heading>.+))$")
+_TABLE_HEAD = re.compile(r"^\|.*\n\|[\s:|-]+\|$", re.MULTILINE)  # names columns and states nothing
 _ITEM = re.compile(r"^\s*(?:[-*+] |\d+[.)] |> )+")
 
 
@@ -59,6 +60,7 @@ def _statements(n: int, passage: Passage) -> Iterator[Statement]:
     found: list[Statement] = []
     parts = re.split(r"^(```.*?^```)$", passage.text, flags=re.MULTILINE | re.DOTALL)
     for part in parts:
+        part = _TABLE_HEAD.sub("", part)
         if part.startswith("```"):
             short = part.count("\n") <= CODE_LINES
             if found and short and not found[-1].code:
