@@ -131,7 +131,7 @@ class Agent:
     async def _answer(self, turn: Turn) -> AsyncIterator[Event]:
         yield events.status("writing")
         async for part in write_answer(
-            turn.question, turn.history, turn.passages, turn.plan.language, self.ladder, self.similar, self.alike,
+            turn.question, turn.plan.queries, turn.history, turn.passages, turn.plan.language, self.ladder, self.similar, self.alike,
             self.settings, turn.ledger,
         ):  # fmt: skip
             if isinstance(part, Event):

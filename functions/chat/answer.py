@@ -39,6 +39,7 @@ class Draft(Record):
 
 async def write_answer(
     question: str,
+    queries: Sequence[str],
     history: list[dict[str, str]],
     passages: Sequence[Passage],
     language: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -37,9 +38,18 @@ class Statement(Record):
 
 
 async def extractive_answer(
-    question: str, passages: Sequence[Passage], site: str, language: str, similar: Similar
+    questions: Sequence[str], passages: Sequence[Passage], site: str, language: str, similar: Similar
 ) -> tuple[str, tuple[Citation, ...]]:
-    """The closest statements, said to be quotes; at least one."""
+    """The statements closest to the question, or to each of its parts in turn; at least one, said to be quotes."""
+    ranked = [await _ranked(question, passages, language, similar) for question in questions]
+    turns = [s for rank in itertools.zip_longest(*ranked) for s in rank if s is not None]
+    return _shown(_distinct(turns)[:MOST], passages, site, language)
+
+
+async def _ranked(
+    question: str, passages: Sequence[Passage], language: str, similar: Similar
+) -> list[Statement]:
+    """The statements that are about as close to the question as the closest one, best first."""
     statements = [s for n, passage in enumerate(passages, start=1) for s in _statements(n, passage)]
     wanted = content_words(question, language)
     shares = [len(wanted & _words(s, passages)) / max(1, len(wanted)) for s in statements]
@@ -50,8 +60,7 @@ async def extractive_answer(
         foreign = passages[compared[place].n - 1].language != language
         scores[place] += near - OTHER_LANGUAGE * foreign
     best = sorted(range(len(compared)), key=lambda place: -scores[place])
-    chosen = [compared[place] for place in best if scores[place] >= scores[best[0]] - NEAR_BEST]
-    return _shown(_distinct(chosen)[:MOST], passages, site, language)
+    return [compared[place] for place in best if scores[place] >= scores[best[0]] - NEAR_BEST]
 
 
 def _statements(n: int, passage: Passage) -> Iterator[Statement]:
