@@ -78,7 +78,9 @@ async def write_answer(
             yield draft
             return
     # no model answered, or nothing that one wrote is supported: the evidence itself is shown
-    quotes, citations = await extractive_answer(question, passages, settings.site.name, language, similar)
+    quotes, citations = await extractive_answer(
+        queries if len(queries) > 1 else [question], passages, settings.site.name, language, similar
+    )
     yield Draft(
         text=quotes,
         citations=citations,
