@@ -38,7 +38,7 @@ async def index(
     )
     if not sources:
         raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
-    services = await build_services(settings, writes=True, replace_table=full and not dry_run)
+    services = await build_services(settings, writes=True, any_model=full)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -73,7 +73,9 @@ class Services:
         chosen = model_for("enrichment", self.settings)
         if chosen.model == RULES:
             return RuleEnricher(self.settings)
-        return ModelEnricher(LanguageModel(chosen), self.settings)
+        other = model_for("fallback", self.settings)
+        fallback = LanguageModel(other) if other.model not in {EXTRACTIVE, chosen.model} else None
+        return ModelEnricher(LanguageModel(chosen), self.settings, fallback)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -113,16 +115,16 @@ class Services:
 
 
 async def build_services(
-    settings: Settings, *, embedder: Embedder | None = None, writes: bool = False, replace_table: bool = False
+    settings: Settings, *, embedder: Embedder | None = None, writes: bool = False, any_model: bool = False
 ) -> Services:
     """Open the table with the configured embedding model; `writes` creates it where it is missing.
 
-    `embedder` is one that is loaded already; `replace_table` allows a new embedding model to start a new table.
+    `embedder` is one that is loaded already; `any_model` opens a table of another embedding model, for a full run.
 
     Raises:
         TableUnavailable, EmbeddingMismatch: as `KnowledgeTable.open`.
         ModelUnavailable: the embedding model's dimension has to be asked for, and the server does not answer.
     """
     embedder = embedder or await build_embedder(model_for("embedding", settings))
-    table = await KnowledgeTable.open(settings.store, embedder.identity, create=writes, replace=replace_table)
+    table = await KnowledgeTable.open(settings.store, embedder.identity, create=writes, any_model=any_model)
     return Services(settings, embedder, table)

@@ -124,7 +124,7 @@ class ServedEmbedder:
             data = sorted(reply.data, key=lambda d: d.index)
             vectors = np.asarray([d.embedding for d in data], dtype=np.float32)
             usage = Usage(input_tokens=reply.usage.prompt_tokens if reply.usage else 0)
-        ledger.add("embedding", usage, self.price)
+        ledger.add("embedding", usage, self.price, sum(map(len, texts)))
         if vectors.shape != (len(texts), self.identity.dim):
             raise ModelOutputInvalid(
                 f"{self.identity.model} returned vectors of shape {vectors.shape}, expected {(len(texts), self.identity.dim)}",

@@ -85,7 +85,7 @@ class Journal:
     async def _open(self, *, create: bool) -> Any:
         import lancedb
 
-        from shared.table import storage_options
+        from shared.store import storage_options
 
         if self._table is not None:
             return self._table

@@ -181,7 +181,8 @@ class LanguageModel:
             )
             choice = reply.choices[0] if reply.choices else None
         text = (choice.message.content or "") if choice else ""
-        ledger.add(role, _usage(reply.usage, messages, len(text)), self.price)
+        sent = sum(len(m["content"]) for m in messages)
+        ledger.add(role, _usage(reply.usage, messages, len(text)), self.price, sent)
         self._check_finish((choice.finish_reason or "stop") if choice else "stop", len(text))
         return text
 

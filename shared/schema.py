@@ -67,3 +67,9 @@ def to_passage(values: dict[str, Any], score: float) -> Passage:
     """A passage from the columns `PASSAGE_COLUMNS` of one row."""
     fields = {name: values[name] for name in PASSAGE_COLUMNS}
     return Passage(**fields | {"keywords": tuple(values["keywords"] or ()), "score": score})
+
+
+def to_row(values: dict[str, Any]) -> Row:
+    """A row from all columns of the table."""
+    fields = {name: values[name] for name in Row.model_fields if name in values}
+    return Row(**fields)

@@ -40,6 +40,7 @@ PLACES = {
     "lancedb": {
         "shared.table",
         "shared.journal",
+        "shared.store",
         "functions.indexing.rows",
         "functions.retrieval.filters",
         "functions.modal_app",

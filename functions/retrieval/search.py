@@ -50,6 +50,7 @@ class Retriever:
         limit = request.limit or self.settings.retrieval.limit
         matched, weak = self.thresholds(request.threshold)
         where = to_expression(request.filters)
+        version = await self.table.check()
         with trace.step("embed", queries=queries):
             vectors = await self.embedder.queries(queries, ledger or Ledger())
         with trace.step("search", filters=applied(request.filters), threshold=weak) as facts:
@@ -73,7 +74,7 @@ class Retriever:
                 for query, hits in zip(request.queries, ranked, strict=True)
             ),
             threshold=round(weak, 3),
-            index_version=await self.table.version(),
+            index_version=version,
             trace_id=trace.id,
         )
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from functions.indexing import index
 from functions.indexing.enrichment import Enricher, ModelEnricher, RuleEnricher
 from functions.indexing.index import Indexer
 from functions.indexing.report import RunReport
@@ -337,7 +336,7 @@ async def test_a_model_that_was_away_is_asked_again_by_the_next_run(
 ) -> None:
     settings = site({"a.md": text("Apple"), "b.md": text("Bee")})
     w = await world(settings, model(openai_server, settings))
-    openai_server.always(lambda r: fail(401) if "Apple" in r.last else described(r), schema="Enrichment")
+    openai_server.always(lambda r: fail(404) if "Apple" in r.last else described(r), schema="Enrichment")
     first = (await w.run()).sources[0]
     assert first.enriched_by_rules > 0
     assert first.enriched_by_model > 0
@@ -375,7 +374,7 @@ async def test_an_embedding_server_that_fails_leaves_whole_pages_and_the_next_ru
             self.left -= 1
             return await super().passages(texts, ledger)
 
-    monkeypatch.setattr(index, "BATCH_CHUNKS", 3)
+    monkeypatch.setattr(RuleEnricher, "batch_chunks", 3)
     settings = site({f"{n}.md": text(f"Page{n}") for n in range(4)})
     w = await world(settings, embedder=Failing())
     with pytest.raises(ModelUnavailable):
