@@ -58,7 +58,7 @@ class Pipeline:
         """Take a batch in; waits while `IN_FLIGHT` are under way. Raises what an earlier batch failed with."""
         await self._room.acquire()
         if self._failure:
-            raise self._failure
+            await self.finish()
         task = asyncio.create_task(self._through(batch, self._last))
         self._last = task
         self._under_way.add(task)
