@@ -90,12 +90,18 @@ def _print_source(source: SourceReport, *, dry_run: bool) -> None:
         err.print(f"  {trouble}", markup=False)
 
 
-async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> int:
-    """One retrieval."""
+async def search(settings: Settings, request: dict[str, Any], where: list[str], *, json: bool) -> int:
+    """One retrieval; `where` are conditions on metadata such as `views>=10`."""
     from functions.retrieval.queries import request_from
+    from functions.retrieval.where import metadata_filter
 
     wanted = request_from(request)
-    response = await (await build_services(settings)).retriever.retrieve(wanted)
+    services = await build_services(settings)
+    if where:
+        metadata = metadata_filter(where, await services.table.metadata())
+        filters = wanted.filters.model_copy(update={"metadata": metadata})
+        wanted = wanted.model_copy(update={"filters": filters})
+    response = await services.retriever.retrieve(wanted)
     if json:
         _print_json(response)
         return 0

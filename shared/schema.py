@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shared.errors import TableUnavailable
+from shared.metadata import PREFIX, kinds_in, stored
 from shared.records import Passage, Record, Row
 
 FORMAT = 1  # raised when rows of an older release cannot be read by this one
@@ -60,7 +61,13 @@ def identity_of(schema: pa.Schema) -> EmbeddingIdentity:
 
 def to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     """Rows as an Arrow table of `schema`."""
-    return pa.Table.from_pylist([row.model_dump() for row in rows], schema=schema)
+    kinds = kinds_in(schema)
+    values = []
+    for row in rows:
+        columns = row.model_dump(exclude={"metadata"})
+        columns |= {PREFIX + name: stored(value, kinds[name]) for name, value in row.metadata.items()}
+        values.append(columns)
+    return pa.Table.from_pylist(values, schema=schema)
 
 
 def to_passage(values: dict[str, Any], score: float) -> Passage:
