@@ -116,14 +116,15 @@ class _Keys:
         self.seen: set[str] = set()
 
     def checked(
-        self, batch: list[dict[str, Any]], found: list[Found]
+        self, batch: list[dict[str, Any]], found: list[Found] | None
     ) -> Iterator[tuple[dict[str, Any], str]]:
         """The rows that have a key of their own; what is wrong with the others is put to `found`."""
         for row in batch:
             self._row += 1
             page_id = self._page_id(row)
             if page_id is None or page_id in self.seen:
-                self._tell(found, page_id)
+                if found is not None:
+                    self._tell(found, page_id)
                 continue
             self.seen.add(page_id)
             yield row, page_id

@@ -26,7 +26,10 @@ BATCH = 500  # rows held at once: some 5 MB of articles
 KEYS = 500  # of one IN: SQLite takes 999 parameters in old builds, SQL Server 2,100
 CONNECT_S = 10  # a database that does not answer in this time is down, or behind a firewall
 LISTED = 30  # names in a message: more hide what is said
-DRIVERS = {"psycopg": 'pip install "portavoz[postgres]"', "psycopg2": 'pip install "portavoz[postgres]"'}
+DRIVERS = {  # what to install where its name is not that of the module
+    "psycopg": "portavoz[postgres]",
+    "MySQLdb": "mysqlclient (or pymysql, with mysql+pymysql:// in the URL)",
+}
 # the driver that comes with Portavoz; hosts hand out the first form
 POSTGRES = ("postgres", "postgresql")
 
@@ -106,7 +109,9 @@ def reading(source: SqlSource) -> Iterator[Connection]:
 
 def _file(source: SqlSource, url: URL) -> str:
     """A SQLite database's file as a URI that opens it read only (it would be created otherwise)."""
-    name = (url.database or "").removeprefix("file:").partition("?")[0]
+    name = url.database or ""
+    if name.startswith("file:"):
+        name = name.removeprefix("file:").partition("?")[0]
     if not name or name == ":memory:":
         raise SourceError(f"source {source.name!r}: a SQLite database in memory is empty; name its file")
     if not Path(name).is_file():
@@ -130,7 +135,7 @@ def _explained(error: Exception, url: URL) -> str:
         return f"SQLAlchemy knows no database {url.drivername!r}; install its dialect, or correct the URL {shown}"
     if isinstance(error, ImportError):
         name = (error.name or "").split(".")[0]
-        return f"the driver {name!r} of {shown} is not installed; {DRIVERS.get(name, f'pip install {name}')}"
+        return f"the driver {name!r} of {shown} is not installed; install {DRIVERS.get(name, name)}"
     said = " ".join(str(getattr(error, "orig", None) or error).split())
     if url.password:
         said = said.replace(str(url.password), "***")

@@ -79,7 +79,16 @@ def _kind(value: Any) -> Kind:
         (date, "date"),
         ((list, tuple, set), "list of texts"),
     )
+    if isinstance(value, str) and value[:1] == "[" and isinstance(_json(value), list):
+        return "list of texts"  # databases without a type for JSON keep lists so
     return next((kind for class_, kind in classes if isinstance(value, class_)), "text")
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def metadata_value(value: Any, kind: Kind) -> MetadataValue | None:
@@ -119,10 +128,7 @@ def _number(value: Any, *, whole: bool) -> int | float | None:
 def _texts(value: Any) -> tuple[str, ...]:
     """A list of scalars; JSON text is read as such. A lone scalar is a list of one."""
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return (value,)
+        value = _json(value)
     if value is None:
         return ()
     items = list(value) if isinstance(value, list | tuple | set) else [value]
