@@ -29,9 +29,13 @@ async def index(
     """Run the indexer; 1 where a source could not be read."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from functions.indexing.sources import check
+
     sources = [_source(name, settings) for name in names] or list(settings.sources)
     if not sources:
         raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
+    for source in sources:
+        check(source)
     services = await build_services(settings, writes=True, replace_table=full and not dry_run)
     columns = (
         SpinnerColumn(),

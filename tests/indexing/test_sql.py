@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.indexing.pages import Skipped, Unchanged, Visits
+from functions.indexing.sources import check
 from functions.indexing.sources.sql_database import BATCH, _literal, reading
 from functions.indexing.sources.sql_values import settled
 from shared.errors import SettingsError, SourceError
@@ -303,8 +304,14 @@ def test_the_connection_itself_refuses_to_write(file: Path) -> None:
               "pragma writable_schema = 1", "attach database '/tmp/x.db' as x", "select * into x from articles"],
 )  # fmt: skip
 def test_hostile_queries_are_settings_errors_that_say_what_is_allowed(file: Path, query: str) -> None:
-    with pytest.raises(SettingsError, match=r"portavoz.toml: sources: db: query: .*allowed is one SELECT"):
-        read(sql_source(file, query=query))
+    source, said = (
+        sql_source(file, query=query),
+        r"portavoz.toml: sources: db: query: .*allowed is one SELECT",
+    )
+    with pytest.raises(SettingsError, match=said):
+        check(source)
+    with pytest.raises(SourceError, match=said):
+        read(source)
     assert len(read(sql_source(file))) == 1
 
 
@@ -358,12 +365,14 @@ def test_what_is_wrong_with_a_database_is_said_without_its_password(url: str, sa
 
 def test_a_url_that_is_none_is_a_settings_error_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SITE_DB", "me:s3cret at host")
+    source = sql_source("", url_env="SITE_DB")
     with pytest.raises(SettingsError, match="SITE_DB: this is no SQLAlchemy URL") as raised:
-        read(sql_source("", url_env="SITE_DB"))
+        check(source)
     assert "s3cret" not in str(raised.value)
     monkeypatch.delenv("SITE_DB")
     with pytest.raises(SettingsError, match="the environment variable SITE_DB is not set"):
-        read(sql_source("", url_env="SITE_DB"))
+        check(source)
+    check(source, elsewhere=True)
 
 
 @pytest.mark.parametrize(

@@ -26,3 +26,15 @@ def pages_of(source: Source, settings: Settings, visits: Visits) -> AsyncIterato
 
         return sql.pages(source, settings, visits)
     raise NotImplementedError(source.kind)
+
+
+def check(source: Source, *, elsewhere: bool = False) -> None:
+    """Refuse what the settings' own types cannot tell; `elsewhere`: the run's environment variables are not those here.
+
+    Raises:
+        SettingsError: a query is anything but one SELECT, or a database has no URL.
+    """
+    if isinstance(source, SqlSource):
+        from functions.indexing.sources import sql
+
+        sql.check(source, elsewhere=elsewhere)

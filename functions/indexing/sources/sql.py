@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from functions.indexing.chunking import digest
 from functions.indexing.pages import Skipped, Unchanged, Visit, Visits
-from functions.indexing.sources.sql_database import checked_query, named_columns, reading, relation, rows
+from functions.indexing.sources.sql_database import (
+    checked_query,
+    named_columns,
+    reading,
+    relation,
+    rows,
+    url_of,
+)
 from functions.indexing.sources.sql_pages import RowReader
 from functions.indexing.sources.sql_values import Unfit, as_text, settled
-from shared.errors import SourceError
+from shared.errors import SettingsError, SourceError
 from shared.records import Page
 from shared.settings import Settings, SqlSource
 
@@ -25,16 +32,30 @@ Found = Page | Skipped | Unchanged
 TOLD = 20  # rows without a usable key that are named one by one; the rest is counted
 
 
+def check(source: SqlSource, *, elsewhere: bool = False) -> None:
+    """Refuse a source without a URL (not if the run is `elsewhere`), or with a query that is anything but one SELECT.
+
+    Raises:
+        SettingsError: naming the place and what is allowed.
+    """
+    if not elsewhere:
+        url_of(source)
+    checked_query(source, elsewhere=elsewhere)
+
+
 async def pages(source: SqlSource, settings: Settings, visits: Visits) -> AsyncIterator[Found]:
     """All rows, in the database's order. The database is read in a thread of its own, batch by batch.
 
     With `updated_at`, rows whose value is that of the last run are `Unchanged`, and only their keys are read.
 
     Raises:
-        SourceError: the database cannot be read; the message says what to do and never shows the password.
-        SettingsError: the query is anything but one SELECT, or there is no URL.
+        SourceError: the database cannot be read, or what `check` refuses; the message says what to do and never
+            shows the password.
     """
-    checked_query(source)
+    try:
+        check(source)
+    except SettingsError as error:  # the run goes on with the other sources
+        raise SourceError(str(error)) from None
     loop = asyncio.get_running_loop()
     reader = _found(source, settings, visits)
     nothing: list[Found] = []

@@ -60,8 +60,8 @@ def url_of(source: SqlSource) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in POSTGRES else url
 
 
-def checked_query(source: SqlSource) -> str:
-    """The source's SELECT without what ends it, "" for a table.
+def checked_query(source: SqlSource, *, elsewhere: bool = False) -> str:
+    """The source's SELECT without what ends it, "" for a table. `elsewhere`: the URL is not known here.
 
     Raises:
         SettingsError: it is anything but one SELECT.
@@ -69,7 +69,8 @@ def checked_query(source: SqlSource) -> str:
     if not source.query:
         return ""
     try:
-        return select_only(source.query, url_of(source).get_backend_name())
+        dialect = "" if elsewhere and not source.url else url_of(source).get_backend_name()
+        return select_only(source.query, dialect)
     except SettingsError as error:
         raise SettingsError(f"{config_path()}: sources: {source.name}: query: {error}") from None
 
