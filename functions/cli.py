@@ -91,6 +91,12 @@ def search(
     language: Annotated[list[str] | None, typer.Option(help="Only pages of this language.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only this source.")] = None,
     page_id: Annotated[list[str] | None, typer.Option(help="Only these pages; may be repeated.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Metadata: author=Ann, views>=10, day<=2024-12-31, author= (none); may be repeated."
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Chunks per query.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Similarity that a chunk must exceed.")] = None,
     json: Json = False,
@@ -105,7 +111,7 @@ def search(
         "queries": queries, "limit": limit, "threshold": threshold,
         "filters": {name: values for name, values in named.items() if values},
     }  # fmt: skip
-    _run(command(load_settings(), request, json=json))
+    _run(command(load_settings(), request, where or [], json=json))
 
 
 @app.command()

@@ -32,12 +32,16 @@ async def index(
     import stamina.instrumentation
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from functions.indexing.sources import check
+
     stamina.instrumentation.set_on_retry_hooks([])  # the report counts what failed; a line per retry hides it
     sources = list({s.name: s for s in (_source(n, settings) for n in names)}.values()) or list(
         settings.sources
     )
     if not sources:
         raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
+    for source in sources:
+        check(source)
     services = await build_services(settings, writes=True, any_model=full)
     columns = (
         SpinnerColumn(),
@@ -108,12 +112,18 @@ def _print_source(source: SourceReport, *, dry_run: bool) -> None:
         err.print(f"  {trouble}", markup=False)
 
 
-async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> int:
-    """One retrieval."""
+async def search(settings: Settings, request: dict[str, Any], where: list[str], *, json: bool) -> int:
+    """One retrieval; `where` are conditions on metadata such as `views>=10`."""
     from functions.retrieval.queries import request_from
+    from functions.retrieval.where import metadata_filter
 
     wanted = request_from(request)
-    response = await (await build_services(settings)).retriever.retrieve(wanted)
+    services = await build_services(settings)
+    if where:
+        metadata = metadata_filter(where, await services.table.metadata())
+        filters = wanted.filters.model_copy(update={"metadata": metadata})
+        wanted = wanted.model_copy(update={"filters": filters})
+    response = await services.retriever.retrieve(wanted)
     if json:
         _print_json(response)
         return 0

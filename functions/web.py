@@ -132,7 +132,9 @@ def _chat(app: FastAPI, services: Connect) -> None:
         except ValidationError as error:
             raise InvalidRequest(explain(error)) from None
         question_of(wanted)
-        stream = guarded((await services()).agent.chat(wanted))
+        ready = await services()
+        await ready.retriever.where(wanted.filters)  # a bad filter is a 400, not an error within the stream
+        stream = guarded(ready.agent.chat(wanted))
         if wanted.stream:
             return EventSourceResponse(_encoded(stream), ping=KEEP_ALIVE_S)
         last = await events.last_event(stream)

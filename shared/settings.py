@@ -386,7 +386,11 @@ def _resolve_paths(settings: Settings, folder: Path) -> Settings:
         else settings.store.model_copy(update={"uri": str((folder / uri).resolve())})
     )
     sources = tuple(
-        s.model_copy(update={"path": (folder / s.path).resolve()}) if isinstance(s, FolderSource) else s
+        s.model_copy(update={"path": (folder / s.path).resolve()})
+        if isinstance(s, FolderSource)
+        else s.below(folder)
+        if isinstance(s, SqlSource)
+        else s
         for s in settings.sources
     )
     return settings.model_copy(update={"store": store, "sources": sources})

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from shared.columns import add_columns
 from shared.errors import EmbeddingMismatch, TableUnavailable
+from shared.metadata import Kind, kinds_in, kinds_needed
 from shared.records import Passage, Record, Row
 from shared.schema import (
     PASSAGE_COLUMNS,
@@ -154,6 +156,11 @@ class KnowledgeTable:
         return int((await self._table.query().where(where).select(["id"]).to_arrow()).num_rows)
 
     @_translated
+    async def metadata(self) -> dict[str, Kind]:
+        """The metadata that rows can be filtered by, with the kinds of its values."""
+        return kinds_in(await self._table.schema())
+
+    @_translated
     async def columns(self, names: Sequence[str], where: Expr | None = None) -> list[dict[str, Any]]:
         """The named columns of all rows that match, in no order."""
         query = self._table.query().select(list(names))
@@ -168,7 +175,8 @@ class KnowledgeTable:
         from lancedb.expr import col
 
         found = await self._table.query().where(col("page_id").isin(list(page_ids))).to_arrow()
-        return [to_row(values) for values in found.to_pylist()]
+        kinds = kinds_in(found.schema)
+        return [to_row(values, kinds) for values in found.to_pylist()]
 
     @_translated
     async def nearest(self, vectors: NDArray[np.float32], where: Expr | None, limit: int) -> list[list[Hit]]:
@@ -221,6 +229,8 @@ class KnowledgeTable:
             .when_not_matched_insert_all()
             .when_not_matched_by_source_delete(col("page_id").isin(list(page_ids)))
         )
+        # always of now: a row written without a column that another process added would keep its old value there
+        self._schema = await add_columns(self._table, kinds_needed(row.metadata for row in rows))
         await merge.execute(to_arrow(rows, self._schema))
 
     @_translated

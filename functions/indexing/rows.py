@@ -98,4 +98,5 @@ def to_row(enriched: EnrichedChunk, page_hash: str, vector_key: str, vector: Seq
         page_hash=page_hash,
         terms=" ".join(analyse(searched, page.language)),
         vector=tuple(vector),
+        metadata=page.metadata,
     )

@@ -53,18 +53,27 @@ class SourceRun:
                 await self._take(found)
                 progress(self.source.name, self.counts["pages_seen"])
             await self._flush()
+            await self._written()
             if not self.incomplete:
                 self._vanished()
         except SourceError as failure:
             error = str(failure)
+            await self._written(failed=True)
         if error or self.incomplete:
             self.kept |= self.known.keys() - self.seen
-        if self.pipeline:
-            await self.pipeline.finish()
         return SourceReport(
             source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), error=error,
             incomplete=self.incomplete,
         )  # fmt: skip
+
+    async def _written(self, *, failed: bool = False) -> None:
+        """Wait for what is on its way; where the source `failed` already, a second complaint adds nothing."""
+        try:
+            if self.pipeline:
+                await self.pipeline.finish()
+        except SourceError:
+            if not failed:
+                raise
 
     async def _take(self, found: Found) -> None:
         if isinstance(found, Incomplete):
