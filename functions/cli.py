@@ -139,10 +139,29 @@ def serve(
 
 @app.command()
 def status(json: Json = False) -> None:
-    """What the index holds, and with what it was built."""
-    from functions.commands import status as command
+    """What the index holds, with what it was built, and how the last run went."""
+    from functions.operations import status as command
 
     _run(command(load_settings(), json=json))
+
+
+@app.command()
+def versions(json: Json = False) -> None:
+    """Versions of the index that can be gone back to, with what changed."""
+    from functions.operations import versions as command
+
+    _run(command(load_settings(), json=json))
+
+
+@app.command()
+def rollback(
+    version: Annotated[int, typer.Argument(help="A number that `portavoz versions` shows.")],
+    json: Json = False,
+) -> None:
+    """Make the index what it was at a version."""
+    from functions.operations import rollback as command
+
+    _run(command(load_settings(), version, json=json))
 
 
 if __name__ == "__main__":

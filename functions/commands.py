@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
-from functions.services import Services, build_services, model_for
-from shared.errors import InvalidRequest
+from functions.services import Services, build_services
+from shared.errors import InvalidRequest, NoIndex
 from shared.records import MAX_MESSAGE_CHARS, ChatRequest, Message, Record
-from shared.settings import FolderSource, Settings, Source
+from shared.settings import FolderSource, Settings, Source, StoreSettings
 from shared.trace import current_trace, start_trace
 
 if TYPE_CHECKING:
     from functions.indexing.report import RunReport, SourceReport
 
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
-BREAKDOWN = ("source", "category", "language", "product", "content_type", "enriched_by")
 
 
 async def index(
@@ -30,19 +28,41 @@ async def index(
 ) -> int:
     """Run the indexer; 1 where a source could not be read."""
     import stamina.instrumentation
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from functions.indexing.sources import check
 
     stamina.instrumentation.set_on_retry_hooks([])  # the report counts what failed; a line per retry hides it
-    sources = list({s.name: s for s in (_source(n, settings) for n in names)}.values()) or list(
-        settings.sources
-    )
-    if not sources:
-        raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
+    try:
+        sources = _sources(names, settings)
+    except InvalidRequest:
+        if len(names) == 1 and await _removed(names[0], settings, confirmed=yes):
+            return 0
+        raise
     for source in sources:
         check(source)
-    services = await build_services(settings, writes=True, any_model=full)
+    with TemporaryDirectory() as empty:
+        services = await _services(settings, full=full, dry_run=dry_run, empty=empty)
+        report = await _run(services, sources, full=full, dry_run=dry_run, yes=yes, json=json)
+    print_json(report) if json else _print_report(report)
+    return 1 if report.failed else 0
+
+
+async def _services(settings: Settings, *, full: bool, dry_run: bool, empty: str) -> Services:
+    """With the table to write to; a dry run makes none: where there is none, it reads an empty one elsewhere."""
+    if not dry_run:
+        return await build_services(settings, writes=True, any_model=full)
+    try:
+        return await build_services(settings, any_model=full)
+    except NoIndex:
+        elsewhere = settings.model_copy(update={"store": StoreSettings(uri=empty)})
+        return await build_services(elsewhere, writes=True)
+
+
+async def _run(
+    services: Services, sources: list[Source], *, full: bool, dry_run: bool, yes: bool, json: bool
+) -> RunReport:
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -51,12 +71,41 @@ async def index(
     )
     with Progress(*columns, console=err, transient=True, disable=json) as bar:
         tasks = {source.name: bar.add_task(source.name, total=None) for source in sources}
-        report = await services.indexer.run(
+        return await services.indexer.run(
             sources, full=full, dry_run=dry_run, confirmed=yes,
             progress=lambda source, pages: bar.update(tasks[source], completed=pages),
         )  # fmt: skip
-    _print_json(report) if json else _print_report(report)
-    return 1 if report.failed else 0
+
+
+async def _removed(name: str, settings: Settings, *, confirmed: bool) -> bool:
+    """Remove the pages of a source that the settings no longer name; False where the index has none of it."""
+    try:
+        services = await build_services(settings)
+    except NoIndex:
+        return False
+    if name not in await services.indexer.sources():
+        return False
+    if not confirmed:
+        raise InvalidRequest(
+            f"source {name!r} is not in the settings any more; --yes removes all of its pages from the index"
+        )
+    pages = await services.indexer.remove_source(name)
+    out.print(f"{name}: {pages} pages removed", markup=False)
+    return True
+
+
+def _sources(names: list[str], settings: Settings) -> list[Source]:
+    """The sources named, each once, or all of the settings."""
+    chosen: dict[str, Source] = {}
+    for source in [_source(name, settings) for name in names]:
+        if chosen.setdefault(source.name, source) != source:
+            raise InvalidRequest(
+                f"two folders would both be the source {source.name!r}; name them in portavoz.toml"
+            )
+    sources = [*chosen.values()] if names else list(settings.sources)
+    if not sources:
+        raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
+    return sources
 
 
 def _source(name: str, settings: Settings) -> Source:
@@ -84,15 +133,29 @@ def _source(name: str, settings: Settings) -> Source:
 def _print_report(report: RunReport) -> None:
     for source in report.sources:
         _print_source(source, dry_run=report.dry_run)
-    what = "dry run, nothing was written" if report.dry_run else f"cost {report.cost_usd:.4f} USD"
-    out.print(f"{what}; {report.seconds} s; index version {report.index_version}")
+    if report.estimate:
+        todo = report.estimate
+        out.print(
+            f"dry run, nothing was written: {todo.chunks} chunks to do, {todo.model_calls} model calls, about "
+            f"{todo.input_tokens} tokens read and {todo.output_tokens} written, {todo.embedding_tokens} embedded, "
+            f"{todo.cost_usd:.4f} USD"
+        )
+        return
+    tokens = ", ".join(
+        f"{role} {s.calls} calls, {s.usage.input_tokens} + {s.usage.output_tokens} tokens"
+        for role, s in report.spent.items()
+    )
+    out.print(
+        f"cost {report.cost_usd:.4f} USD{f' ({tokens})' if tokens else ''}; {report.seconds} s; "
+        f"index version {report.index_version}"
+    )
 
 
 def _print_source(source: SourceReport, *, dry_run: bool) -> None:
     out.print(
         f"[bold]{source.source}[/]: {source.pages_seen} pages seen, {source.pages_changed} changed, "
         f"{source.pages_unchanged} unchanged, {source.pages_removed} removed, {source.pages_failed} failed; "
-        f"chunks: {source.chunks_added} added, {source.chunks_removed} removed"
+        f"chunks: {source.chunks_added} added, {source.chunks_kept} kept, {source.chunks_removed} removed"
     )
     if not dry_run and source.pages_changed:
         out.print(
@@ -125,7 +188,7 @@ async def search(settings: Settings, request: dict[str, Any], where: list[str], 
         wanted = wanted.model_copy(update={"filters": filters})
     response = await services.retriever.retrieve(wanted)
     if json:
-        _print_json(response)
+        print_json(response)
         return 0
     for result in response.results:
         out.print(f"[bold]{_safe(result.query)}[/]: {result.verdict} (threshold {response.threshold})")
@@ -167,7 +230,7 @@ async def ask(settings: Settings, question: str, *, trace: bool, json: bool) -> 
         elif event.event in {"done", "error"}:
             done = event.data
     if json:
-        _print_json(done)
+        print_json(done)
     else:
         _print_answer(done)
     if trace:
@@ -224,66 +287,6 @@ def serve(settings: Settings, host: str, port: int) -> None:
     uvicorn.Server(uvicorn.Config(web, log_level="warning")).run(sockets=[listener])
 
 
-class Status(Record):
-    """What the index holds."""
-
-    uri: str
-    index_version: int
-    rows: int
-    pages: int
-    embedding_model: str
-    embedding_dimensions: int
-    thresholds: dict[str, float]
-    models: dict[str, str]
-    breakdown: dict[str, dict[str, int]]
-    integrity: dict[str, int]
-
-
-async def status(settings: Settings, *, json: bool) -> int:
-    """Print what the index holds."""
-    found = await _status(await build_services(settings))
-    if json:
-        _print_json(found)
-        return 0
-    out.print(
-        f"[bold]{found.uri}[/], version {found.index_version}: {found.rows} chunks of {found.pages} pages"
-    )
-    models = ", ".join(f"{role} {name or 'none'}" for role, name in found.models.items())
-    out.print(
-        f"embedding: {found.embedding_model} ({found.embedding_dimensions} dimensions); models: {models}"
-    )
-    table = Table("by", "value", "chunks")
-    for name, counts in found.breakdown.items():
-        for value, count in sorted(counts.items(), key=lambda item: -item[1]):
-            table.add_row(name, value or "–", str(count))
-    out.print(table)
-    return 0
-
-
-async def _status(services: Services) -> Status:
-    table, settings = services.table, services.settings
-    rows = await table.columns(["id", "page_id", *BREAKDOWN, "vector_key", "reuse_key"])
-    matched, weak = services.retriever.thresholds(None)
-    roles = ("chat", "fallback", "enrichment", "judge")
-    return Status(
-        uri=table.uri,
-        index_version=await table.version(),
-        rows=len(rows),
-        pages=len({row["page_id"] for row in rows}),
-        embedding_model=table.identity.model,
-        embedding_dimensions=table.identity.dim,
-        thresholds={"matched": matched, "weak": weak},
-        models={role: model_for(role, settings).model for role in roles},
-        breakdown={name: dict(Counter(row[name] for row in rows)) for name in BREAKDOWN},
-        integrity={
-            "rows": len(rows),
-            "distinct_ids": len({row["id"] for row in rows}),
-            "with_vector": sum(bool(row["vector_key"]) for row in rows),
-            "with_enrichment": sum(bool(row["reuse_key"]) for row in rows),
-        },
-    )
-
-
 def _shortened(text: str) -> str:
     """The beginning of a text in one line of a terminal."""
     from textwrap import shorten
@@ -297,7 +300,8 @@ def _safe(text: str) -> str:
     return escape(text)
 
 
-def _print_json(value: Record | dict[str, Any]) -> None:
+def print_json(value: Record | dict[str, Any]) -> None:
+    """A result as JSON, on standard output."""
     import json
 
     data = value.model_dump(mode="json") if isinstance(value, Record) else value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from shared.columns import add_columns
-from shared.errors import EmbeddingMismatch, TableUnavailable
+from shared.errors import EmbeddingMismatch, NoIndex, TableUnavailable
 from shared.metadata import Kind, kinds_in, kinds_needed
 from shared.records import Passage, Record, Row
 from shared.schema import (
@@ -108,7 +108,7 @@ class KnowledgeTable:
         except (ValueError, RuntimeError, OSError) as error:
             raise TableUnavailable(f"cannot open the table at {store.uri}: {error}") from error
         if table is None:
-            raise TableUnavailable(f"there is no index at {store.uri} yet; run `portavoz index` first")
+            raise NoIndex(f"there is no index at {store.uri} yet; run `portavoz index` first")
         opened = cls(table, store, schema)
         if identity is not None and not any_model:
             opened._must_hold(identity)

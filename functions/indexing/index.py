@@ -89,6 +89,17 @@ class Indexer:
         """What is kept beside the table."""
         return Journal(self.settings.store)
 
+    async def sources(self) -> set[str]:
+        """The names of the sources whose pages the table holds."""
+        return {source for source, _ in (await page_hashes(self.table)).values()}
+
+    async def remove_source(self, name: str) -> int:
+        """Remove all pages of a source; returns how many there were."""
+        pages = [page for page, (source, _) in (await page_hashes(self.table)).items() if source == name]
+        await self.table.replace_pages(pages, [])
+        await self._finished(datetime.now(UTC))
+        return len(pages)
+
     async def _finished(self, at: datetime) -> int:
         await self.table.maintain()
         version = await self.table.tag(f"run-{at:%Y%m%dT%H%M%S%f}")
