@@ -13,8 +13,8 @@ HEADER_TOKENS = 132  # title, section, summary, keywords and questions before th
 CHUNK_TOKENS = MODEL_TOKENS - HEADER_TOKENS
 _PIECE = re.compile(
     "(?P<run>[A-Za-z0-9+/]{48,})|(?P<rule>([!-~\u2500-\u257f])\\3{3,})"
-    "|(?P<cjk>[\u1200-\u137f\u2e80-\u2fff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af])"
-    "|(?P<digits>\\d+)|(?P<capitals>[A-ZÀ-Þ]{2,}(?![a-zß-ÿ]))|(?P<latin>[a-zß-ÿ]+|[A-ZÀ-Þ][a-zß-ÿ]*)|(?P<word>(?:[^\\W\\d_]|[\u0591-\u05c7\u0610-\u0670\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])+)|(?P<bar>\\|)"
+    "|(?P<cjk>[\u0610-\u061a\u064b-\u065f\u1200-\u137f\u2e80-\u2fff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af])"
+    "|(?P<digits>\\d+)|(?P<capitals>[A-ZÀ-Þ]{2,}(?![a-zß-ÿ]))|(?P<latin>[a-zß-ÿ]+|[A-ZÀ-Þ][a-zß-ÿ]*)|(?P<word>(?:[^\\W\\d_]|[\u0591-\u05c7\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])+)|(?P<bar>\\|)"
     "|(?P<mark>[!-~])|(?P<symbol>[^\\s\\w])"
 )
 
