@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Sequence
 
 from functions.indexing.blocks import Section, Unit, sections
+from shared.language import surely_written_in
 from shared.records import Chunk, Page
 from shared.tokens import CHUNK_TOKENS, estimated_tokens
 
@@ -21,19 +22,21 @@ ALONE = 30  # words; a section of less says too little to be found by itself (tw
 SEPARATOR = " › "
 
 
-def chunk_page(page: Page, chunk_words: int, overlap_words: int) -> list[Chunk]:
+def chunk_page(
+    page: Page, chunk_words: int, overlap_words: int, languages: Sequence[str] = ()
+) -> list[Chunk]:
     """The chunks of a page, in order. The same page gives the same chunks.
 
     A chunk holds at most `chunk_words` words of its own and at most `overlap_words` repeated from the chunk before,
     and with both no more tokens than an embedding model reads (shared/tokens.py): code, tables and addresses have
-    many to a word.
+    many to a word. A chunk that is surely in another of the site's `languages` than its page says so.
     """
     chunks: list[Chunk] = []
     for section in _joined(sections(page.text, page.language, chunk_words)):
         before: Sequence[Unit] = ()
         for piece in _cut(section.units, chunk_words, chunk_words // 3):
             text = _text([*_repeated(before, piece, overlap_words), *piece])
-            chunks.append(_chunk(page, len(chunks), section.path, text))
+            chunks.append(_chunk(page, len(chunks), section.path, text, languages))
             before = piece
     return chunks
 
@@ -43,10 +46,17 @@ def digest(*parts: str) -> str:
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _chunk(page: Page, ordinal: int, path: Sequence[str], text: str) -> Chunk:
+def _chunk(page: Page, ordinal: int, path: Sequence[str], text: str, languages: Sequence[str]) -> Chunk:
     titles = [heading for heading in path if heading != page.title]
     section = SEPARATOR.join(titles)
-    return Chunk(id=f"{page.id}#{ordinal}-{digest(text)[:8]}", ordinal=ordinal, section=section, text=text)
+    own = surely_written_in(text, languages)
+    return Chunk(
+        id=f"{page.id}#{ordinal}-{digest(text)[:8]}",
+        ordinal=ordinal,
+        section=section,
+        text=text,
+        language=own if own != page.language else "",
+    )
 
 
 def _joined(found: list[Section]) -> list[Section]:

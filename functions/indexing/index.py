@@ -29,7 +29,7 @@ from shared.records import EnrichedChunk, Page
 from shared.settings import Settings, Source
 from shared.table import KnowledgeTable
 
-PIPELINE = "1"  # raised when the same page and settings give other rows than in the release before
+PIPELINE = "2"  # raised when the same page and settings give other rows than in the release before
 INCOMPLETE = "incomplete:"  # before the hash of a page with a chunk that a model should still enrich
 BATCH_CHUNKS = 50  # chunks per commit: what a kill loses, and one call to most embedding servers
 MOST_GONE = 0.3  # share of a source's pages that may vanish at once; more looks like an outage of the source
@@ -141,7 +141,9 @@ class SourceRun:
             self.counts["pages_unchanged"] += 1
             return
         sizes = self.indexer.settings.indexing
-        chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words))
+        chunks = tuple(chunk_page(
+                page, sizes.chunk_words, sizes.overlap_words, self.indexer.settings.site.languages
+            ))
         if not chunks and not before.chunks:  # link definitions only, for instance
             self.skipped.append(Skipped(id=page.id, reason="the page has no text"))
             return

@@ -23,8 +23,8 @@ _IGNORE = "|".join((
     # English: verb, anything short, what came before or what rules the model, its name
     r"(?:ignore|disregard|forget|override|bypass|discard|do not follow|don't follow)\s+(?:(?:all|any|every|each|the|of|these|those|"
     r"your|my|and|everything)\s+){0,4}(?:previous|prior|above|preceding|earlier|foregoing|former|system|original|initial|"
-    r"existing|other|past|safety)\s+(?:\w+\s+){0,2}?(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|commands?|"
-    r"messages?|context|orders?|programming)\b",
+    r"existing|other|past|safety)\s+(?:(?!error|warning|log|commit)\w+\s+){0,2}?(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|commands?|"
+    r"messages?|context|orders?|programming)\b(?!\s+(?:when|unless|if you (?:use|are using|have|want|do|already|prefer|run|only|need))\b)",
     r"(?:ignore|disregard|forget|override) (?:all |any )?(?:of )?your (?:\w+ )?(?:instructions?|rules|guidelines|prompts?|training|programming)\b",
     r"(?:ignore|disregard|forget) (?:everything|all|anything) (?:(?:you (?:were|have been|'ve been) (?:told|instructed|taught))|"
     r"(?:that (?:came|comes|was said) )?(?:above|before)\b)",
