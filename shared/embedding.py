@@ -82,7 +82,9 @@ class EmbeddedE5:
     def _window(self, text: str) -> str:
         """The first two windows of a text, or a little less: the engine would read it all, for seconds, to their mean."""
         text = text[:LONGEST_WINDOW]
-        while len(text) > MODEL_TOKENS and self._model.token_count(text[: len(text) // 2]) > MODEL_TOKENS + 32:
+        while (
+            len(text) > MODEL_TOKENS and self._model.token_count(text[: len(text) // 2]) > MODEL_TOKENS + 32
+        ):
             text = text[: len(text) // 2]  # 32: the word at the cut may fall into other tokens
         return text
 

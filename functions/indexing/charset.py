@@ -12,7 +12,9 @@ import re
 from shared.errors import SourceError
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_META = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,500}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META = re.compile(
+    rb"<(?:meta|\?xml)\b[^>]{0,500}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
 _HEAD = 4096  # bytes in which a declaration is looked for; the standard says 1,024, real pages come later
 _SAMPLE = 60_000  # bytes that are guessed from: more changes no guess and takes seconds
 # what browsers read for a label: its superset (WHATWG encoding standard)
@@ -36,6 +38,8 @@ def decoded(raw: bytes, charset: str = "", *, html: bool = False) -> str:
     if html and (wide := _without_mark(raw)):
         return raw.decode(wide, "replace")
     try:
+        if b"\x1b$" in raw:  # ISO-2022-JP, the only encoding of the web that is ASCII to the eye
+            return raw.decode("iso2022_jp_2")
         return raw.decode("utf-8")  # no other encoding gives valid UTF-8 by chance, whatever the labels say
     except UnicodeDecodeError:
         pass  # not a failure: the labels decide
@@ -50,7 +54,7 @@ def decoded(raw: bytes, charset: str = "", *, html: bool = False) -> str:
 def _without_mark(raw: bytes) -> str:
     """UTF-16 without a mark shows in the zero bytes of `<` and its neighbours."""
     start = raw[:400]
-    if start.count(0) < len(start) // 4:
+    if start.count(0) < max(2, len(start) // 4):
         return ""
     return "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
 

@@ -38,7 +38,12 @@ class Enricher(Protocol):
 def reuse_key(chunk: Chunk, page: Page, version: str) -> str:
     """Equal for chunks whose enrichment is the same: text, headings, language, pins, prompt and model."""
     return digest(
-        chunk.text, chunk.section, chunk.language or page.language, page.product or "", page.content_type or "", version
+        chunk.text,
+        chunk.section,
+        chunk.language or page.language,
+        page.product or "",
+        page.content_type or "",
+        version,
     )
 
 
@@ -112,7 +117,9 @@ class ModelEnricher:
 
     async def _ask(self, page: Page, chunk: Chunk, ledger: Ledger) -> Enrichment:
         products = "; ".join(f"{p.id} ({', '.join((p.name, *p.aliases))})" for p in self._settings.products)
-        rules = ENRICHMENT.format(language=chunk.language or page.language, general=GENERAL, products=products or "none")
+        rules = ENRICHMENT.format(
+            language=chunk.language or page.language, general=GENERAL, products=products or "none"
+        )
         passage = f"Title: {page.title}\nSection: {chunk.section}\n\n{chunk.text}"
         prompt = [{"role": "system", "content": rules}, {"role": "user", "content": passage}]
         async for attempt in stamina.retry_context(

@@ -26,7 +26,9 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(r"^[+-]?0*\.?0*(?:px|em|rem|pt|%|vw|vh)?$")
-_FAR = re.compile(r"^-\s*(?:\d{4,}|[5-9]\d\d)(?:\.\d+)?(?:px|pt)|^-\s*\d{2,}(?:em|rem)|^-\s*\d{3,}(?:vw|vh|%)")
+_FAR = re.compile(
+    r"^-\s*(?:\d{4,}|[5-9]\d\d)(?:\.\d+)?(?:px|pt)|^-\s*\d{2,}(?:em|rem)|^-\s*\d{3,}(?:vw|vh|%)"
+)
 _TINY = 2.0  # px or pt: nobody reads letters of that height
 _WHITE = {"white", "#fff", "#ffffff", "rgb(255,255,255)", "rgba(255,255,255,1)"}
 _UNPARSED = ".//comment() | .//template | .//noscript | .//script | .//style | .//processing-instruction()"
@@ -76,7 +78,9 @@ def _style(part: HtmlElement, rules: list[tuple[str, str, str, Style]]) -> Style
 
 def _opened(tree: HtmlElement) -> set[str]:
     """Ids that something on the page opens."""
-    named = tree.xpath("//@aria-controls | //@data-target | //@data-bs-target | //a/@href[starts-with(., '#')]")
+    named = tree.xpath(
+        "//@aria-controls | //@data-target | //@data-bs-target | //a/@href[starts-with(., '#')]"
+    )
     return {name.lstrip("#") for value in named for name in str(value).split()}
 
 
@@ -132,7 +136,7 @@ def _same_colour(part: HtmlElement, style: Style, styles: dict[HtmlElement, Styl
         if its.get("background-image"):
             return False
         background = (its.get("background-color") or its.get("background") or "").replace(" ", "")
-        background = (above.get("bgcolor") or "").lower() if not background else background
+        background = background if background else (above.get("bgcolor") or "").lower()
         if background and background != "transparent":
             return _plain(background) == _plain(colour)
         if above.tag != "body" and above.tag != "html" and (above.get("class") or above.get("id")):

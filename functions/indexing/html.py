@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _LOWER = "translate(@{0},'ABCDEFGHIJKLMNOPQRSTUVWXYZ','abcdefghijklmnopqrstuvwxyz')"
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _ENCODING_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")  # lxml refuses text that names an encoding
 MAX_DEPTH = 250  # levels of elements; lxml's copies and markdownify recurse
 
@@ -85,7 +84,7 @@ def _meta(tree: HtmlElement, data: list[dict[str, Any]]) -> dict[str, Any]:
 def _language(tree: HtmlElement, data: list[dict[str, Any]]) -> str:
     said = (
         tree.get("lang"),
-        tree.get(_XML_LANG),
+        tree.get("xml:lang"),
         *tree.xpath(f"//meta[{_LOWER.format('http-equiv')}='content-language']/@content"),
         *_contents(tree, "og:locale"),
         *_values(data, "inLanguage"),

@@ -141,9 +141,9 @@ class SourceRun:
             self.counts["pages_unchanged"] += 1
             return
         sizes = self.indexer.settings.indexing
-        chunks = tuple(chunk_page(
-                page, sizes.chunk_words, sizes.overlap_words, self.indexer.settings.site.languages
-            ))
+        chunks = tuple(
+            chunk_page(page, sizes.chunk_words, sizes.overlap_words, self.indexer.settings.site.languages)
+        )
         if not chunks and not before.chunks:  # link definitions only, for instance
             self.skipped.append(Skipped(id=page.id, reason="the page has no text"))
             return

@@ -79,7 +79,8 @@ def _plain(value: Any) -> str:
     if "<" in text:
         from lxml import html
 
-        text = " ".join(html.fragment_fromstring(text, create_parent=True).itertext())
+        spaced = re.sub(r"(?=</?(?:p|br|li|div|ul|ol|h\d)\b)", " ", text)
+        text = "".join(html.fragment_fromstring(spaced, create_parent=True).itertext())
     return " ".join(text.split())
 
 

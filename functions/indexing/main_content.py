@@ -21,7 +21,9 @@ LEAST_WORDS = 8  # a landmark with less is a frame that a script fills
 # a landmark with less than this share of what trafilatura finds is one teaser among many, or an empty frame
 LEAST_SHARE = 0.5
 ENOUGH = 200  # words: a landmark of so many is the content, whatever else there is
-MOST_LOST = 0.8  # of a small page without landmarks: where trafilatura drops more, all but the navigation is content
+MOST_LOST = (
+    0.8  # of a small page without landmarks: where trafilatura drops more, all but the navigation is content
+)
 _CHROME = (
     ".//nav | .//footer | .//aside[not(ancestor::*[contains(@class,'content')])] | .//form[not(.//table)] | .//dialog"
     " | .//script | .//style | .//iframe | .//svg | .//object | .//select | .//textarea | .//input"

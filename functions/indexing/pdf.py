@@ -24,15 +24,34 @@ RUNNING_SHARE = 0.5  # of the pages on which a running head stands; left and rig
 FULL_LINE = 0.7  # of the usual length: a shorter line that ends a sentence ends its paragraph
 
 _PAGE_NUMBER = re.compile(
-    r"\W*(?:page|seite|página|pagina|pág\.?|p\.)?\s*\d{1,4}(?:\s*(?:/|of|von|de|di|sur)\s*\d{1,4})?\W*", re.IGNORECASE
+    r"\W*(?:page|seite|página|pagina|pág\.?|p\.)?\s*\d{1,4}(?:\s*(?:/|of|von|de|di|sur)\s*\d{1,4})?\W*",
+    re.IGNORECASE,
 )
 _BULLET = re.compile(r"^\s*[•◦▪‣●○■\uf0b7–]\s+")
 _LIST = re.compile(r"^(?:- |\d{1,3}[.)] )")
 _SENTENCE_END = re.compile(r"[.!?:。！？…][\"'”»)]*$")
-_NO_TITLE = re.compile(r"^(?:untitled|microsoft word|document\d*|.*\.(?:docx?|pdf|indd|odt|tex|pptx?))\b", re.IGNORECASE)
-_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_NO_TITLE = re.compile(
+    r"^(?:untitled|microsoft word|document\d*|.*\.(?:docx?|pdf|indd|odt|tex|pptx?))\b", re.IGNORECASE
+)
+_LIGATURES = {
+    0xFB00: "ff",
+    0xFB01: "fi",
+    0xFB02: "fl",
+    0xFB03: "ffi",
+    0xFB04: "ffl",
+    0xFB05: "st",
+    0xFB06: "st",
+}
 # what a damaged file makes pypdf raise, besides its own errors
-_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, AssertionError)
+_DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    AssertionError,
+)
 
 
 class Line(Record):
@@ -77,7 +96,9 @@ def _lines(page: Any) -> list[Line]:
     pieces: list[tuple[str, float]] = []
 
     def visit(text: str, _: Any, matrix: Sequence[float], __: Any, size: float | None) -> None:
-        scale = abs(float(matrix[3]) or float(matrix[1]) or 1.0)  # turned text has its scale in the other place
+        scale = abs(
+            float(matrix[3]) or float(matrix[1]) or 1.0
+        )  # turned text has its scale in the other place
         pieces.append((text, round(float(size or 0) * scale, 1)))
 
     page.extract_text(visitor_text=visit)
@@ -116,7 +137,9 @@ def _without_running_heads(pages: list[list[Line]]) -> list[list[Line]]:
     kept = []
     for page, edge in zip(pages, edges, strict=True):
         running = [
-            line for line in edge if seen[_numberless(line.text)] >= least or _PAGE_NUMBER.fullmatch(line.text)
+            line
+            for line in edge
+            if seen[_numberless(line.text)] >= least or _PAGE_NUMBER.fullmatch(line.text)
         ]
         kept.append([line for line in page if not any(line is other for other in running)])
     return kept
@@ -149,7 +172,9 @@ def _blocks(lines: Sequence[Line]) -> Iterator[str]:
         deep = larger.index(line.size) + 1 if line.size in larger and re.search(r"[^\W\d_]", line.text) else 0
         before = waiting[-1] if waiting else None
         listed = bool(_BULLET.match(line.text) or _LIST.match(line.text))
-        ended = before is not None and len(before.text) < FULL_LINE * usual and _SENTENCE_END.search(before.text)
+        ended = (
+            before is not None and len(before.text) < FULL_LINE * usual and _SENTENCE_END.search(before.text)
+        )
         if not line.text or deep != level or listed or (ended and not deep):
             yield from block()
         level = deep

@@ -7,7 +7,9 @@ retrieved is delimited as data in the prompts, and no tool is reachable from it.
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from collections.abc import Iterator
 
 QUOTE_CHARS = 120  # of a cut sentence in the report: enough to find it on the page
@@ -99,14 +101,44 @@ def quarantined(markdown: str) -> tuple[str, tuple[str, ...]]:
     return ("".join(pieces), tuple(quotes)) if quotes else (markdown, ())
 
 
+# marks that are gone when the Markdown is read: escapes, entities, emphasis, links, tags
+_MARKS = re.compile(
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<entity>&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|\w{2,31});)"
+    r"|\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|\[(?=[^\]\n]*\]\([^)\n]*\))|\]\([^)\n]*\)|(?<!<)</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+)
+
+
 def _kept(block: str, quotes: list[str]) -> str:
     """A block up to where it starts to speak to a model."""
-    at = min(_instructions(block), default=None)
+    flat, places = _flattened(block)
+    at = min((places[start] for start in _instructions(flat)), default=None)
     if at is None:
         return block
     quotes.append(" ".join(block[at:].split())[:QUOTE_CHARS])
     kept = block[:at].rstrip()
-    return f"{kept}\n" if kept.strip("#>*-|_ \t") else "\n"
+    return f"{kept}\n" if kept.strip("#>*-|_~ \t") else "\n"
+
+
+def _flattened(block: str) -> tuple[str, list[int]]:
+    """A block as a model will read it, and where in the block each of its characters stands."""
+    if not _MARKS.search(block) and block.isascii():
+        return block, list(range(len(block) + 1))
+    flat: list[str] = []
+    places: list[int] = []
+
+    def add(text: str, start: int, step: int) -> None:
+        for offset, char in enumerate(text):
+            wide = unicodedata.normalize("NFKC", char) if char > "\x7f" else char  # Ｉｇｎｏｒｅ, 𝐈𝐠𝐧𝐨𝐫𝐞
+            flat.append(wide)
+            places.extend([start + offset * step] * len(wide))
+
+    end = 0
+    for mark in _MARKS.finditer(block):
+        add(block[end : mark.start()], end, 1)
+        add(mark["escaped"] or html.unescape(mark["entity"] or ""), mark.start(), 0)
+        end = mark.end()
+    add(block[end:], end, 1)
+    return "".join(flat), [*places, len(block)]
 
 
 def _instructions(block: str) -> Iterator[int]:

@@ -20,9 +20,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import trafilatura
-from functions.indexing import charset, main_content
 from lxml import html
 
+from functions.indexing import charset, main_content
 from tests.indexing.html_pages import PAGES, Made
 
 Extractor = Callable[[str], str]
@@ -39,7 +39,9 @@ def f1(found: str, expected: str) -> float:
 
 
 def by_trafilatura(**options: Any) -> Extractor:
-    return lambda text: trafilatura.extract(text, output_format="markdown", include_comments=False, **options) or ""
+    return lambda text: (
+        trafilatura.extract(text, output_format="markdown", include_comments=False, **options) or ""
+    )
 
 
 def readability(convert: str) -> Extractor:
@@ -72,7 +74,6 @@ def landmark(text: str) -> str:
 def ours(text: str) -> str:
     from functions.indexing.hidden import remove_hidden
 
-
     tree = html.document_fromstring(text)
     remove_hidden(tree)
     return main_content.main_content(tree)
@@ -97,9 +98,19 @@ def real_pages(folder: Path) -> list[Made]:
     rows = [json.loads(line) for line in (folder / "html/index.jsonl").open(encoding="utf-8")]
     found = []
     for row in rows:
-        file = next(p for p in (folder / "html" / row["file"], folder / "html/pages" / row["file"]) if p.exists())
+        file = next(
+            p for p in (folder / "html" / row["file"], folder / "html/pages" / row["file"]) if p.exists()
+        )
         must = tuple(row["must_contain"] or ())
-        found.append(Made(row["id"], file.read_bytes(), row["expected_text"] or "", must, tuple(row["must_not_contain"] or ())))
+        found.append(
+            Made(
+                row["id"],
+                file.read_bytes(),
+                row["expected_text"] or "",
+                must,
+                tuple(row["must_not_contain"] or ()),
+            )
+        )
     return found
 
 
@@ -117,7 +128,7 @@ def main(folder: Path, chosen: list[str]) -> None:
                 found = EXTRACTORS[name](text)
             except ImportError:
                 raise
-            except Exception as error:  # what a library cannot read counts as nothing found
+            except Exception as error:  # noqa: BLE001 - what a library cannot read counts as nothing found
                 found = f"{type(error).__name__}"
             seconds[name] += time.perf_counter() - start
             flat = " ".join(found.replace("\\", "").split())
@@ -136,7 +147,12 @@ def main(folder: Path, chosen: list[str]) -> None:
         print(f"{page.name[:44]:45}", *(f"{cell:>8}" for cell in line))
     print(f"\n{'mean':26}", *(f"{k:>18}" for k in kinds), f"{'worst':>8} {'seconds':>8}")
     for name in names:
-        worst = min(score for k, by in kinds.items() if "checks" not in k and "mojibake" not in k for score in by[name])
+        worst = min(
+            score
+            for k, by in kinds.items()
+            if "checks" not in k and "mojibake" not in k
+            for score in by[name]
+        )
         cells = [f"{(sum if 'mojibake' in k else mean)(by[name] or [0.0]):18.3f}" for k, by in kinds.items()]
         print(f"{name:26}", *cells, f"{worst:8.3f} {seconds[name]:8.2f}")
 

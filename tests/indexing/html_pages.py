@@ -118,7 +118,9 @@ AR = page(
     <ul><li>المنتج غير مستعمل</li><li>العبوة كاملة</li></ul></main>""",
     lang="ar",
 )
-AR_TEXT = "سياسة الإرجاع يمكنك إرجاع المنتج خلال ثلاثين يوما من تاريخ الاستلام. المنتج غير مستعمل العبوة كاملة"
+AR_TEXT = (
+    "سياسة الإرجاع يمكنك إرجاع المنتج خلال ثلاثين يوما من تاريخ الاستلام. المنتج غير مستعمل العبوة كاملة"
+)
 
 ES = page(
     """<main><h1>Devolución</h1><p>El cliente podrá devolver el artículo en treinta días; el año “fiscal” cuesta 5 €.</p>
@@ -133,7 +135,9 @@ GLOSSARY = page(
     """<main><h1>Glossary</h1><p>Words that we use.</p><dl><dt>Chunk</dt><dd>A passage of a page.</dd><dt>Vector</dt>
     <dd>Numbers that stand for a meaning.</dd></dl></main>"""
 )
-GLOSSARY_TEXT = "Glossary Words that we use. Chunk A passage of a page. Vector Numbers that stand for a meaning."
+GLOSSARY_TEXT = (
+    "Glossary Words that we use. Chunk A passage of a page. Vector Numbers that stand for a meaning."
+)
 
 NESTED = page(
     """<table width="100%"><tr><td><h1>Timetable</h1><p>Trains leave from platform two, every hour on working days.</p>

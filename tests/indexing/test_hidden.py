@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from functions.indexing.hidden import visible
 from functions.indexing.html import html_document
 
-SHOWN = "The shop in Hamburg is open from Monday to Friday, from nine in the morning until six in the evening."
+SHOWN = (
+    "The shop in Hamburg is open from Monday to Friday, from nine in the morning until six in the evening."
+)
 SECRET = "secret words for machines"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -43,7 +44,7 @@ def markdown(body: str) -> str:
         ("<div class='highlight-source-python'><pre>def f():\n    pass</pre></div>", "```python\ndef f():\n    pass\n```"),
         ("<pre data-lang='go'><span>x</span> := 1</pre>", "```go\nx := 1\n```"),
         ("<p>See <a href='/x'>the <b>guide</b></a>.</p>", "See the **guide**."),
-        ("<p>Set <code>A_B</code> to snake_case_name.</p>", "Set `A_B` to snake_case_name."),
+        ("<p>Set <code>A_B</code> to snake_case_name.</p>", "Set `A_B` to snake\\_case\\_name."),
         ("<table><tr><td>a</td><td>b|c</td></tr><tr><td>1</td><td>2</td></tr></table>", "| 1 | 2 |"),
         ("<dl><dt>Term</dt><dd>Meaning of it.</dd></dl>", "**Term**\n\nMeaning of it."),
     ],
@@ -101,7 +102,9 @@ def test_answers_that_only_the_data_have_are_added() -> None:
     assert text.endswith("#### And on Sundays?\n\nClosed & quiet.")
 
 
-@pytest.mark.parametrize("data", ["{", "[]", "null", "{'a': 1}", '{"@type": "Product", "offers": [3]}', '{"@type": ["Product"]}'])
+@pytest.mark.parametrize(
+    "data", ["{", "[]", "null", "{'a': 1}", '{"@type": "Product", "offers": [3]}', '{"@type": ["Product"]}']
+)
 def test_odd_data_do_no_harm(data: str) -> None:
     assert TEXT in html_document(page(f"<script type='application/ld+json'>{data}</script>")).markdown
 
@@ -112,7 +115,9 @@ def test_a_page_nested_without_end_is_told() -> None:
 
 
 def test_teasers_are_not_taken_for_the_content() -> None:
-    body = "".join(f"<article><h2>Story {n}</h2><p>{TEXT} Story number {n} is told here.</p></article>" for n in range(5))
+    body = "".join(
+        f"<article><h2>Story {n}</h2><p>{TEXT} Story number {n} is told here.</p></article>" for n in range(5)
+    )
     text = html_document(page(body=body)).markdown
     assert all(f"Story number {n}" in text for n in range(5))
 
@@ -121,7 +126,5 @@ def test_teasers_are_not_taken_for_the_content() -> None:
 @given(st.lists(st.sampled_from(["<p>", "</p>", "<table>", "<tr><td>", "</table>", "<dl><dt>", "<dd>", "<main>", "</main>", "<pre>",
        "</pre>", "<li>", "<details><summary>", "</details>", "some text ", "é漢 ", "<h1>", "</h1>", "<!--", "-->", "&amp;", "<nav>"]), max_size=25))  # fmt: skip
 def test_any_mark_up_is_read_or_told(parts: list[str]) -> None:
-    try:
+    with suppress(SourceError):  # and nothing else
         assert html_document("".join(parts).encode()).markdown
-    except SourceError as error:
-        assert str(error)
