@@ -171,6 +171,10 @@ def _print_source(source: SourceReport, *, dry_run: bool) -> None:
         err.print("  no page was found; see path, include and exclude of this source")
     for skipped in source.pages_skipped:
         err.print(f"  {skipped.id}: {skipped.reason}", markup=False)
+    for page in source.quarantined:
+        err.print(
+            f"  {page.id}: not indexed, since it speaks to a model: {'; '.join(page.quotes)}", markup=False
+        )
     for trouble in filter(None, (source.incomplete, source.error)):
         err.print(f"  {trouble}", markup=False)
 

@@ -15,11 +15,14 @@ from shared.language_model import client_for, translated
 from shared.records import Record, Usage
 from shared.schema import EmbeddingIdentity
 from shared.settings import EMBEDDED, ModelSettings
+from shared.tokens import MODEL_TOKENS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+LONGEST_WINDOW = MODEL_TOKENS * 16  # characters; the longest pieces of the vocabulary have 16
 
 
 SLICE = 8  # texts: 1 s of the embedded model on one core, what a question or Ctrl-C has to wait at most
@@ -81,9 +84,18 @@ class EmbeddedE5:
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         self.load()
-        clean = [text.replace("\x00", " ") for text in texts]  # the engine reads C strings
+        clean = [self._window(text.replace("\x00", " ")) for text in texts]  # the engine reads C strings
         with self._lock:
             return np.asarray(self._model.encode(clean, is_query), dtype=np.float32)
+
+    def _window(self, text: str) -> str:
+        """The first two windows of a text, or a little less: the engine would read it all, for seconds, to their mean."""
+        text = text[:LONGEST_WINDOW]
+        while (
+            len(text) > MODEL_TOKENS and self._model.token_count(text[: len(text) // 2]) > MODEL_TOKENS + 32
+        ):
+            text = text[: len(text) // 2]  # 32: the word at the cut may fall into other tokens
+        return text
 
     async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
         """Vectors of passages."""

@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from shared.analysis import words
+
 _INLINE_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _MASKS = {0xE000: None, 0xE001: None}  # private characters that stand for code meanwhile
+SURE = 0.99  # of both: among the languages given and among all; on 14,000 passages of known language
+ENOUGH_WORDS = 25  # two sentences; names and quotations of less are often in another language than their text
+# code, addresses, table rows and list items of a few words say nothing of the language
+_NO_PROSE = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|^\|.*$|\S*[_/\\]\S*", re.DOTALL | re.MULTILINE
+)
 
 
 def detect_language(text: str, among: Sequence[str] = ()) -> tuple[str, float]:
@@ -20,6 +28,17 @@ def detect_language(text: str, among: Sequence[str] = ()) -> tuple[str, float]:
         return "", 0.0
     language, probability = _classifier(tuple(among)).classify(text)
     return str(language), float(probability)
+
+
+def surely_written_in(text: str, among: Sequence[str]) -> str:
+    """The one of the languages `among` that the prose of `text` is written in, without a doubt; else empty."""
+    if len(among) < 2:
+        return ""
+    prose = _NO_PROSE.sub(" ", text)
+    if words(prose) < ENOUGH_WORDS:
+        return ""
+    (code, probability), (widest, sure) = detect_language(prose, among), detect_language(prose)
+    return code if code == widest and min(probability, sure) > SURE else ""
 
 
 @lru_cache(maxsize=16)

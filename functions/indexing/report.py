@@ -17,6 +17,13 @@ TOKENS_PER_CHAR = 0.25  # of an OpenAI tokenizer, on English prompts with some S
 BREAKDOWN = ("source", "category", "language", "product", "content_type", "enriched_by")
 
 
+class Quarantined(Record):
+    """Sentences of a page that speak to a model; they are not indexed."""
+
+    id: str
+    quotes: tuple[str, ...]
+
+
 class SourceReport(Record):
     """What a run did to one source."""
 
@@ -26,6 +33,7 @@ class SourceReport(Record):
     pages_unchanged: int = 0
     pages_removed: int = 0
     pages_skipped: tuple[Skipped, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
     removal_withheld: int = 0  # pages that vanished but were kept, since too many vanished at once
     chunks_added: int = 0
     chunks_kept: int = 0  # of pages that changed, with the same text as before

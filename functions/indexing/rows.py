@@ -79,6 +79,7 @@ def to_row(enriched: EnrichedChunk, page_hash: str, vector_key: str, vector: Seq
     """One row of the table."""
     page, chunk, enrichment = enriched.page, enriched.chunk, enriched.enrichment
     described = (enrichment.summary, *enrichment.keywords, *enrichment.questions)
+    language = chunk.language or page.language
     searched = "\n".join((page.title, chunk.section, *described, chunk.text))
     return Row(
         id=chunk.id,
@@ -91,12 +92,12 @@ def to_row(enriched: EnrichedChunk, page_hash: str, vector_key: str, vector: Seq
         category=page.category,
         text=chunk.text,
         **enrichment.model_dump(),
-        language=page.language,
+        language=language,
         published_at=page.published_at,
         reuse_key=enriched.reuse_key,
         vector_key=vector_key,
         page_hash=page_hash,
-        terms=" ".join(analyse(searched, page.language)),
+        terms=" ".join(analyse(searched, language)),
         vector=tuple(vector),
         metadata=page.metadata,
     )

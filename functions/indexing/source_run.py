@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functions.indexing.chunking import chunk_page
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
 from functions.indexing.pipeline import Pipeline
-from functions.indexing.report import SourceReport
+from functions.indexing.report import Quarantined, SourceReport
 from functions.indexing.rows import Known, PageChunks
 from functions.indexing.sources import Found, pages_of
 from shared.errors import SourceError
@@ -39,6 +39,7 @@ class SourceRun:
     confirmed: bool = False
     estimate: Callable[[PageChunks], None] = lambda entry: None
     skipped: list[Skipped] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)  # pages whose rows stay although they were not read
     gone: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)  # pages that the source still has
@@ -62,7 +63,7 @@ class SourceRun:
         if error or self.incomplete:
             self.kept |= self.known.keys() - self.seen
         return SourceReport(
-            source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), error=error,
+            source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), quarantined=tuple(self.quarantined), error=error,
             incomplete=self.incomplete,
         )  # fmt: skip
 
@@ -82,6 +83,8 @@ class SourceRun:
         self.counts["pages_seen"] += 1
         if isinstance(found, Page):
             self.seen.add(found.id)
+            if found.quarantined:
+                self.quarantined.append(Quarantined(id=found.id, quotes=found.quarantined))
             await self._page(found)
         elif isinstance(found, Unchanged):
             self.seen.add(found.id)
@@ -100,7 +103,7 @@ class SourceRun:
             return
         before = self.known.get(page.id, Known())
         sizes = self.settings.indexing
-        chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words))
+        chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words, self.settings.site.languages))
         if not chunks and not before.chunks:  # link definitions only, for instance
             self.skipped.append(Skipped(id=page.id, reason="the page has no text"))
             return
