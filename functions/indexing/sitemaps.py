@@ -49,8 +49,10 @@ def parse_sitemap(body: bytes, address: str) -> Sitemap:
         found = [entry.url for entry in _listed(root, "sitemap", address)]
         return Sitemap(children=tuple(dict.fromkeys(found)), damaged=damaged)
     if name == "urlset":
-        entries = {entry.url: entry for entry in reversed(_listed(root, "url", address))}
-        return Sitemap(entries=tuple(reversed(entries.values())), damaged=damaged)
+        entries: dict[str, Entry] = {}
+        for entry in _listed(root, "url", address):
+            entries.setdefault(entry.url, entry)
+        return Sitemap(entries=tuple(entries.values()), damaged=damaged)
     if name.lower() in {"rss", "feed", "rdf"}:
         return _feed(body, address)
     raise SourceError(f"{address} is no sitemap: its root element is <{name}>")
@@ -116,7 +118,7 @@ def _listed(root: Any, item: str, address: str) -> list[Entry]:
 def _text(body: bytes, address: str) -> Sitemap:
     """One address a line. A first line that is none shows that the file is something else."""
     wide = body.startswith((b"\xff\xfe", b"\xfe\xff"))
-    lines = body.decode("utf-16" if wide else "utf-8-sig", "replace").splitlines()
+    lines = body.decode("utf-16" if wide else "utf-8", "replace").lstrip("\ufeff").splitlines()
     lines = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not lines or not _ADDRESS.fullmatch(lines[0]):
         raise SourceError(f"{address} is no sitemap: neither XML nor a list of addresses")

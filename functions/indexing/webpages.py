@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from functions.indexing.addresses import normal, path_of, site_of
@@ -81,15 +82,25 @@ class Reader:
         """What is to be yielded: each page once. Keeps the visit for the next run."""
         found = outcome.found
         if not isinstance(found, Skipped):
-            before = self._done.setdefault(found.id, outcome.url or outcome.address)
-            if before != (outcome.url or outcome.address):
-                return self._duplicate(outcome, before)
-        if outcome.visit is not None:
+            if found.id in self._done:
+                return self._duplicate(outcome, self._done[found.id])
+            self._done[found.id] = outcome.url
+        if isinstance(found, Skipped) and found.failed:
+            self.visits.now |= self._known.get(found.id, {})
+        elif outcome.visit is not None:
             self.visits.now[outcome.url] = outcome.visit
             if outcome.address != outcome.url:  # whose page it is, should it fail the next time
                 alias = {"etag": "", "last_modified": "", "links": ()}
                 self.visits.now[outcome.address] = outcome.visit.model_copy(update=alias)
         return found
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, Visit]]:
+        """The visits of the last run by page: where it was found, and the addresses that redirect there."""
+        known: dict[str, dict[str, Visit]] = {}
+        for address, visit in self.visits.before.items():
+            known.setdefault(visit.page_id, {})[address] = visit
+        return known
 
     def skipped(self, address: str, reason: str) -> Outcome:
         """The page is not for readers, or gone."""
@@ -105,7 +116,6 @@ class Reader:
                 id=before.page_id if before else self.id_of(address), reason=reason, failed=True
             ),
             links=before.links if before else (),
-            visit=before,
             passing=passing and before is None,
         )  # fmt: skip
 
