@@ -43,7 +43,7 @@ def normal(address: str, base: str = "") -> str:
     query = "&".join(p for p in parts.query.split("&") if p and not _NOISE.fullmatch(p.split("=")[0]))
     try:
         found = canonicalize_url(SplitResult(parts.scheme.lower(), host, path, query, "").geturl())
-        if "=" not in query and found.endswith("="):
+        if not {"=", "&"} & set(query) and found.endswith("="):
             found = found[:-1]  # `?123` of old forums is not `?123=` to them
     except (ValueError, UnicodeError):  # a host name that cannot be written in DNS
         return ""

@@ -44,7 +44,7 @@ def parse_feed(body: bytes, address: str, headers: Mapping[str, str] | None = No
     trouble = parsed.get("bozo_exception")
     if isinstance(trouble, feedparser.NonXMLContentType | feedparser.CharacterEncodingOverride):
         trouble = None  # a wrong label, which many servers give
-    if not parsed.entries and (trouble or not parsed.version):
+    if not parsed.entries and (trouble or not parsed.get("version")):
         raise SourceError(f"{address} is neither RSS nor Atom: {trouble or 'it is another kind of file'}")
     language = parsed.feed.get("language", "")
     entries: dict[str, FeedEntry] = {}
@@ -85,8 +85,8 @@ def _entry(item: Any, address: str, language: str) -> FeedEntry:
         title=_plain(item.get("title", "")),
         html=_escaped(value) if plain else value,
         language=best.get("language") or language or "",
-        published=_iso(item.get("published_parsed")),
-        updated=_iso(item.get("updated_parsed")),
+        published=_iso(dict.get(item, "published_parsed")),
+        updated=_iso(dict.get(item, "updated_parsed")),  # FeedParserDict would give the other date, and warn
     )
 
 

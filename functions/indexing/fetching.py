@@ -181,7 +181,10 @@ class Fetcher:
             reply = await self._persist(address, wish)
             if reply.status not in REDIRECTS or not reply.headers.get("location"):
                 return reply
-            address = without_fragment(urljoin(address, reply.headers["location"].strip()))
+            try:
+                address = without_fragment(urljoin(address, reply.headers["location"].strip()))
+            except ValueError as error:
+                raise FetchFailed(f"{address} redirects to what is no address: {error}") from error
         raise FetchFailed(f"more than {MAX_REDIRECTS} redirects; the last one leads to {address}")
 
     async def _persist(self, address: str, wish: Wish) -> Reply:
