@@ -122,7 +122,8 @@ class Fetcher:
         self._transport = guard.GuardedTransport(self._backend)
         self._pace = Pace(1 / source.requests_per_second, clock or Clock())
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._rules: dict[str, asyncio.Future[robots.Rules]] = {}
+        self._rules: dict[str, robots.Rules | RobotsUnreachable] = {}
+        self._reading_rules = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -130,8 +131,6 @@ class Fetcher:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for reading in self._rules.values():
-            reading.cancel()
         await self._transport.aclose()
 
     async def get(self, address: str, wish: Wish = WHOLE) -> Reply:
@@ -152,9 +151,16 @@ class Fetcher:
         """
         parts = urlsplit(address)
         origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._rules:
-            self._rules[origin] = asyncio.ensure_future(self._read_rules(f"{origin}/robots.txt"))
-        return await asyncio.shield(self._rules[origin])
+        async with self._reading_rules:
+            if origin not in self._rules:
+                try:
+                    self._rules[origin] = await self._read_rules(f"{origin}/robots.txt")
+                except RobotsUnreachable as error:
+                    self._rules[origin] = error
+        known = self._rules[origin]
+        if isinstance(known, RobotsUnreachable):
+            raise RobotsUnreachable(str(known))
+        return known
 
     async def _read_rules(self, address: str) -> robots.Rules:
         try:

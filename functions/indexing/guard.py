@@ -136,7 +136,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     """Sends requests over guarded connections. No proxy: it would resolve names by itself."""
 
     def __init__(self, backend: GuardedBackend) -> None:
-        self._pool = httpcore2.AsyncConnectionPool(network_backend=backend, max_connections=MOST_CONNECTIONS)
+        self._pool = httpcore2.AsyncConnectionPool(
+            network_backend=backend,
+            max_connections=MOST_CONNECTIONS,
+            ssl_context=httpx2.create_ssl_context(),  # once: without, each connection reads all certificates
+        )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """One request, without redirects.

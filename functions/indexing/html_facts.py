@@ -31,6 +31,7 @@ _HIDDEN = ("script", "style", "template", "noscript", "svg", "head")
 _LINKS = "//a[@href] | //area[@href] | //link[@href][@hreflang or @rel='next' or @rel='prev']"  # pages only, no assets
 _LOWER = "translate(@name, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')"
 HARDLY = 200  # letters, some 35 words: less than a header and a footer
+AT_ONCE = 10  # seconds until a refresh: who waits longer shows a page, which reloads itself
 FEW_SCRIPTS = 3  # a page of a few words with so many scripts is built by them
 SHORT = 1_000  # letters, some 160 words: an error page with its menu; an article about errors is longer
 SAME = 5  # distinct words that two answers for missing pages differ in: the address that they repeat
@@ -55,6 +56,7 @@ class PageFacts(Record):
     canonical: str = ""  # in its one spelling; empty where there is none of the same site
     robots: frozenset[str] = frozenset()
     links: tuple[str, ...] = ()  # to pages of the same site, in their one spelling, in order
+    refresh: str = ""  # another page that the browser is sent to at once
     needs_javascript: bool = False
 
     @property
@@ -83,6 +85,7 @@ def facts_of(html: str, address: str) -> PageFacts:
     canonical = next(iter(tree.xpath("//link[contains(concat(' ', @rel, ' '), ' canonical ')]/@href")), "")
     canonical = normal(canonical, base) if canonical.strip() else ""
     text = _seen_text(tree)
+    refresh = _refresh(tree, base)
     return PageFacts(
         title=_line(tree.xpath("string(//title)")),
         heading=_line(tree.xpath("string(//h1)")),
@@ -90,6 +93,7 @@ def facts_of(html: str, address: str) -> PageFacts:
         canonical=canonical if site_of(canonical) == site_of(address) else "",
         robots=robots,
         links=() if robots & {"nofollow", "none"} else _links(tree, base, site_of(address)),
+        refresh=refresh if refresh != normal(address) else "",
         needs_javascript=_needs_javascript(tree, text),
     )
 
@@ -112,6 +116,17 @@ def looks_missing(page: PageFacts, missing: PageFacts) -> bool:
         return True
     says_so = _NOT_FOUND.search(page.title) or _NOT_FOUND.search(page.heading)
     return bool(says_so) and page.letters < SHORT
+
+
+def _refresh(tree: Any, base: str) -> str:
+    """Where `<meta http-equiv=refresh>` leads: the redirects of sites that are only files."""
+    for content in tree.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh')='refresh']/@content"):
+        found = re.fullmatch(
+            r"\s*(\d+)\S*\s*[;,]\s*(?:url\s*=)?\s*['\"]?(.+?)['\"]?\s*", content, re.IGNORECASE
+        )
+        if found and int(found[1]) <= AT_ONCE:
+            return normal(found[2], base)
+    return ""
 
 
 def _seen_text(tree: Any) -> str:

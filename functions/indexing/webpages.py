@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
@@ -66,7 +66,9 @@ class Reader:
     fetcher: Fetcher
     keeps_links: bool = False  # a crawl goes on from them when the page is unchanged
     _done: dict[str, str] = field(default_factory=dict)  # page id to the address that it was found at
-    _missing: asyncio.Future[Reply | None] | None = None
+    _later: list[Outcome] = field(default_factory=list)
+    _missing: list[PageFacts] | None = None
+    _asking_missing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, address: str) -> Outcome:
         """Fetch an address and find out what it is. No failure of one page is an error of the source."""
@@ -79,20 +81,38 @@ class Reader:
             return self.failed(address, str(error), passing=isinstance(error, FetchFailed) and error.passing)
 
     def settle(self, outcome: Outcome) -> Page | Skipped | Unchanged | None:
-        """What is to be yielded: each page once. Keeps the visit for the next run."""
+        """What is to be yielded: each page once. Keeps the visit for the next run.
+
+        A page that names another address as its canonical one waits for `rest`: what stands there comes first.
+        """
         found = outcome.found
-        if not isinstance(found, Skipped):
-            if found.id in self._done:
-                return self._duplicate(outcome, self._done[found.id])
-            self._done[found.id] = outcome.url
-        if isinstance(found, Skipped) and found.failed:
-            self.visits.now |= self._known.get(found.id, {})
-        elif outcome.visit is not None:
+        if isinstance(found, Skipped):
+            if found.failed:
+                self.visits.now |= self._known.get(found.id, {})
+            return found
+        if found.id in self._done:
+            return self._duplicate(outcome, self._done[found.id])
+        if found.id != self.id_of(outcome.url):
+            self._later.append(outcome)
+            return None
+        return self._keep(outcome)
+
+    def rest(self) -> Iterator[Page | Skipped | Unchanged]:
+        """After all pages: those whose canonical address was not among them."""
+        for outcome in self._later:
+            before = self._done.get(outcome.found.id)
+            item = self._keep(outcome) if before is None else self._duplicate(outcome, before)
+            if item is not None:
+                yield item
+
+    def _keep(self, outcome: Outcome) -> Page | Skipped | Unchanged:
+        self._done[outcome.found.id] = outcome.url
+        if outcome.visit is not None:
             self.visits.now[outcome.url] = outcome.visit
             if outcome.address != outcome.url:  # whose page it is, should it fail the next time
                 alias = {"etag": "", "last_modified": "", "links": ()}
                 self.visits.now[outcome.address] = outcome.visit.model_copy(update=alias)
-        return found
+        return outcome.found
 
     @cached_property
     def _known(self) -> dict[str, dict[str, Visit]]:
@@ -163,6 +183,12 @@ class Reader:
         if reply.content_type not in READERS:
             return self.skipped(address, f"pages of type {reply.content_type} are not read")
         facts = facts_of(text_of(reply), reply.url) if reply.content_type in HTML else PageFacts()
+        told = robots_tag(reply.headers.get("x-robots-tag", ""), self.source.user_agent)
+        if told:
+            closed = told & {"nofollow", "none"}
+            facts = facts.model_copy(
+                update={"robots": facts.robots | told, "links": () if closed else facts.links}
+            )
         problem = await self._problem(address, reply, facts)
         outcome = problem or self._read(address, reply, facts)
         return outcome.model_copy(update={"links": outcome.links or facts.links})
@@ -181,39 +207,40 @@ class Reader:
 
     async def _problem(self, address: str, reply: Reply, facts: PageFacts) -> Outcome | None:
         """The reason why a page that came with status 200 is none, or is not for readers."""
-        header = reply.headers.get("x-robots-tag", "").lower()
-        told = {word.strip() for word in header.split(":")[-1].split(",")} | facts.robots
-        if told & {"noindex", "none"}:
+        if facts.robots & {"noindex", "none"}:
             return self.skipped(address, "the page is noindex")
         if reply.content_type not in HTML:
             return None
+        if facts.refresh:
+            leads = Outcome(
+                address=address, found=self.skipped(address, f"it redirects to {facts.refresh}").found
+            )
+            return leads.model_copy(update={"links": (facts.refresh, *facts.links)})
         if facts.needs_javascript:
             return self.failed(address, NEEDS_JAVASCRIPT)
-        missing = await self._missing_page(reply.url)
-        if missing is None:
-            return None
-        asks_home = urlsplit(address).path in {"", "/"}
-        if reply.url == missing.url and normal(address) != normal(reply.url) and not asks_home:
-            return self.skipped(address, f"it redirects to {reply.url}, as missing pages of this site do")
-        if urlsplit(reply.url).path not in {"", "/"} and looks_missing(
-            facts, facts_of(text_of(missing), missing.url)
-        ):
-            return self.skipped(address, "the page says that it does not exist, though with status 200")
+        home = {"", "/"}
+        for missing in await self._missing_page(reply.url):
+            redirected = normal(address) != normal(reply.url) and urlsplit(address).path not in home
+            if redirected and facts == missing:
+                return self.skipped(address, f"it redirects to {reply.url}, as missing pages of this site do")
+            if urlsplit(reply.url).path not in home and looks_missing(facts, missing):
+                return self.skipped(address, "the page says that it does not exist, though with status 200")
         return None
 
-    async def _missing_page(self, near: str) -> Reply | None:
-        """How the site answers for a page that does not exist, where it is not by an error status."""
-        if self._missing is None:
-            self._missing = asyncio.ensure_future(self._ask_missing(near))
-        return await asyncio.shield(self._missing)
-
-    async def _ask_missing(self, near: str) -> Reply | None:
-        parts = urlsplit(near)
-        try:
-            reply = await self.fetcher.get(f"{parts.scheme}://{parts.netloc}/{uuid.uuid4().hex}", MISSING)
-        except SourceError:  # an answer as good as any error status; no page depends on it
-            return None
-        return reply if reply.status == 200 and reply.content_type in HTML else None
+    async def _missing_page(self, near: str) -> list[PageFacts]:
+        """How the site answers for a page that does not exist; empty where it is by an error status, as it should."""
+        async with self._asking_missing:
+            if self._missing is None:
+                parts = urlsplit(near)
+                made_up = f"{parts.scheme}://{parts.netloc}/{uuid.uuid4().hex}"
+                try:
+                    reply = await self.fetcher.get(made_up, MISSING)
+                except SourceError:  # an answer as good as any error status; no page depends on it
+                    self._missing = []
+                else:
+                    is_page = reply.status == 200 and reply.content_type in HTML
+                    self._missing = [facts_of(text_of(reply), reply.url)] if is_page else []
+        return self._missing
 
     def _read(self, address: str, reply: Reply, facts: PageFacts) -> Outcome:
         url = facts.canonical or reply.url
@@ -229,6 +256,22 @@ class Reader:
         return Outcome(
             address=address, url=reply.url, found=found, links=links, visit=reply.visit(page_id, links)
         )
+
+
+# Directives with a value, which look like the name of a robot
+_WITH_VALUE = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+
+
+def robots_tag(header: str, user_agent: str) -> frozenset[str]:
+    """The words of an X-Robots-Tag header that are said to all robots, or to this one."""
+    agent, told = "", set()
+    for part in header.lower().split(","):
+        name, colon, word = part.partition(":")
+        if colon and name.strip() not in _WITH_VALUE:
+            agent, part = name.strip(), word
+        if agent in {"", "*", user_agent.split("/")[0].strip().lower()}:
+            told.add(part.strip())
+    return frozenset(told - {""})
 
 
 def text_of(reply: Reply) -> str:

@@ -57,6 +57,8 @@ async def pages(
                 if (found := reader.settle(outcome)) is not None:
                     yield found
             addresses = frontier.new(links)
+        for found in reader.rest():
+            yield found
         for reason in frontier.limits(lost):
             yield Incomplete(reason=reason)
         if frontier.traps:

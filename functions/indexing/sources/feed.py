@@ -50,6 +50,8 @@ async def pages(
         async for outcome in in_order(partial(_left, source, reader), left):
             if (found := reader.settle(outcome)) is not None:
                 yield found
+        for found in reader.rest():
+            yield found
 
 
 async def _entry(source: FeedSource, reader: Reader, entry: FeedEntry) -> Outcome:

@@ -47,6 +47,8 @@ async def pages(
         async for outcome in in_order(reader.read, [entry.url for entry in entries]):
             if (found := reader.settle(outcome)) is not None:
                 yield found
+        for found in reader.rest():
+            yield found
 
 
 @dataclass
