@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin, urlsplit
@@ -15,16 +13,13 @@ from functions.indexing import robots
 from functions.indexing.addresses import without_fragment
 from functions.indexing.pace import AT_ONCE, Clock, Pace
 from functions.indexing.pages import Visit
+from functions.indexing.replies import FetchFailed, Reply, Wish, read_reply
 from shared.errors import SourceError
-from shared.records import Record
 from shared.settings import WebSource
 
 if TYPE_CHECKING:
-    import httpx2
-
     from functions.indexing.guard import Resolve
 
-MAX_BYTES = 10 * 2**20  # a page of 10 MiB is a data dump; it would stall the run
 MAX_REDIRECTS = 5  # http to https, to www, to a language, to the new name, and one more
 TOTAL_SECONDS = 60  # for one answer, so that a server that drips bytes does not hold the run
 TIMEOUTS = {
@@ -34,19 +29,7 @@ TIMEOUTS = {
     "pool": 60.0,
 }  # slow shops answer within some seconds
 ATTEMPTS = 4  # with waits of 1, 2 and 4 s: a restart of a server, not an outage
-MAX_HOLD = 120  # seconds of Retry-After that are waited for; who asks for more is not read now
 REDIRECTS = {301, 302, 303, 307, 308}
-PASSING = {429, 502, 503, 504}  # statuses that a later attempt may cure
-ENCODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}
-
-
-class FetchFailed(SourceError):
-    """An address gave no usable answer. `passing`: it may the next time; `wait`: seconds the server asked for."""
-
-    def __init__(self, message: str, *, passing: bool = False, wait: float = 0) -> None:
-        super().__init__(message)
-        self.passing = passing
-        self.wait = wait
 
 
 class Disallowed(SourceError):
@@ -55,48 +38,6 @@ class Disallowed(SourceError):
 
 class RobotsUnreachable(SourceError):
     """It is not known what may be read, because robots.txt cannot be."""
-
-
-class Reply(Record):
-    """The answer to a request, after redirects. The body is there for status 200 only."""
-
-    url: str  # where it came from
-    status: int
-    headers: dict[str, str]  # names in lower case
-    body: bytes = b""
-
-    @property
-    def content_type(self) -> str:
-        """The media type in lower case, without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def charset(self) -> str:
-        """The charset that the header names, empty without."""
-        for parameter in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset":
-                return value.strip(" \"'").lower()
-        return ""
-
-    def visit(self, page_id: str, links: tuple[str, ...] = ()) -> Visit:
-        """What the next run has to know: which page it was, and what makes its request conditional."""
-        return Visit(
-            page_id=page_id,
-            etag=self.headers.get("etag", ""),
-            last_modified=self.headers.get("last-modified", ""),
-            links=links,
-        )
-
-
-class Wish(Record):
-    """How an address is to be fetched."""
-
-    limit: int = MAX_BYTES
-    cut: bool = False  # what is larger is cut off, instead of an error
-    conditional: bool = False  # 304 where it is as it was at the last visit
-    obeys: bool = True  # robots.txt, as far as the source does
-    types: frozenset[str] = frozenset()  # the body of other media types is not read; empty: of all it is
 
 
 WHOLE = Wish()
@@ -228,7 +169,7 @@ class Fetcher:
             async with asyncio.timeout(TOTAL_SECONDS):
                 response = await self._transport.handle_async_request(request)
                 try:
-                    return await _read(response, address, wish)
+                    return await read_reply(response, address, wish)
                 finally:
                     await response.aclose()
         except failures as error:
@@ -261,43 +202,3 @@ def _check(address: str) -> None:
         raise FetchFailed(f"{address!r} is no http(s) address")
     if "@" in parts.netloc:
         raise FetchFailed(f"the address at {parts.hostname} carries a user name or password")
-
-
-async def _read(response: httpx2.Response, address: str, wish: Wish) -> Reply:
-    """The reply with its body; what is larger than the limit, also once it is decompressed, is not read on."""
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    status = response.status_code
-    if status in PASSING:
-        wait = _seconds(headers.get("retry-after", ""))
-        raise FetchFailed(
-            f"{address} answers {status}" + (f" and asks to come back in {wait:.0f} s" if wait else ""),
-            passing=wait <= MAX_HOLD,
-            wait=wait if wait <= MAX_HOLD else 0,
-        )
-    reply = Reply(url=address, status=status, headers=headers)
-    if status != 200 or (wish.types and reply.content_type not in wish.types):
-        return reply
-    encodings = {e.strip().lower() for e in headers.get("content-encoding", "").split(",")}
-    if not encodings <= ENCODINGS:
-        raise FetchFailed(f"{address} answers in an encoding that was not asked for: {', '.join(encodings)}")
-    body = bytearray()
-    async for part in response.aiter_bytes():
-        body += part
-        if len(body) > wish.limit:
-            if wish.cut:
-                break
-            raise FetchFailed(f"{address} is larger than {wish.limit // 2**20} MiB")
-    return reply.model_copy(update={"body": bytes(body[: wish.limit])})
-
-
-def _seconds(retry_after: str) -> float:
-    """The wait that a server asks for, in seconds or as a date; 0 where it asks for none."""
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass  # not a number: a date, or nothing
-    try:
-        at = parsedate_to_datetime(retry_after)
-    except ValueError:
-        return 0
-    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

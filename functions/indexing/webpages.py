@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
 from functions.indexing.addresses import normal, path_of, site_of
-from functions.indexing.fetching import Disallowed, Fetcher, FetchFailed, Reply, Wish
+from functions.indexing.fetching import Disallowed, Fetcher
 from functions.indexing.html_facts import PageFacts, facts_of, looks_missing
-from functions.indexing.markup import html_document, markdown_document
+from functions.indexing.media import HTML, READERS, robots_tag, text_of
 from functions.indexing.pages import Document, Origin, Skipped, Unchanged, Visit, Visits, to_page
+from functions.indexing.replies import FetchFailed, Reply, Wish
 from shared.errors import SourceError
 from shared.records import GENERAL, Page, Record
 from shared.settings import Settings, WebSource
 
 GONE = {404, 410}
-HTML = {"text/html", "application/xhtml+xml", ""}  # without a type, browsers look, and find HTML
 NEEDS_JAVASCRIPT = (
     "the page is empty without JavaScript, which is not run: let the site render on its server (SSR, prerendering),"
     " or index what it shows from its files or its database with a folder or sql source"
 )
 
 
-def _html(reply: Reply) -> Document:
-    return html_document(text_of(reply).encode())
-
-
-def _markdown(reply: Reply) -> Document:
-    return markdown_document(text_of(reply))
-
-
-# What is read, by media type
-READERS: dict[str, Callable[[Reply], Document]] = {
-    **dict.fromkeys(HTML, _html),
-    "text/markdown": _markdown,
-    "text/x-markdown": _markdown,
-    "text/plain": _markdown,
-}
 PAGE = Wish(conditional=True, types=frozenset(READERS))
 MISSING = Wish(types=frozenset(HTML))
 
@@ -256,35 +241,3 @@ class Reader:
         return Outcome(
             address=address, url=reply.url, found=found, links=links, visit=reply.visit(page_id, links)
         )
-
-
-# Directives with a value, which look like the name of a robot
-_WITH_VALUE = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
-
-
-def robots_tag(header: str, user_agent: str) -> frozenset[str]:
-    """The words of an X-Robots-Tag header that are said to all robots, or to this one."""
-    agent, told = "", set()
-    for part in header.lower().split(","):
-        name, colon, word = part.partition(":")
-        if colon and name.strip() not in _WITH_VALUE:
-            agent, part = name.strip(), word
-        if agent in {"", "*", user_agent.split("/")[0].strip().lower()}:
-            told.add(part.strip())
-    return frozenset(told - {""})
-
-
-def text_of(reply: Reply) -> str:
-    """The text of a reply: UTF-8, else the charset that its header names, else what the page says or looks like."""
-    try:
-        return reply.body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass  # not a failure: the labels decide
-    if reply.charset:
-        try:
-            return reply.body.decode(reply.charset, "replace")
-        except LookupError:
-            pass  # a label that is no charset
-    from trafilatura.utils import decode_file
-
-    return str(decode_file(reply.body))

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.indexing import fetching
+from functions.indexing import fetching, replies
 from functions.indexing.addresses import normal, site_of, wanted
-from functions.indexing.fetching import Disallowed, Fetcher, FetchFailed, RobotsUnreachable, Wish
+from functions.indexing.fetching import Disallowed, Fetcher, RobotsUnreachable
 from functions.indexing.guard import AddressRefused, GuardedBackend, is_public
 from functions.indexing.html_facts import facts_of
 from functions.indexing.pace import Clock, Pace, in_order
 from functions.indexing.pages import Visit
+from functions.indexing.replies import FetchFailed, Wish
 from functions.indexing.robots import parse_robots
 from tests.fakes.web_site import Answer, WebSite, etag_of, status
 
@@ -236,7 +237,7 @@ async def test_retry_after_is_waited_for_by_all_requests(web_source: MakeSource,
         with pytest.raises(FetchFailed, match="come back in 3600 s"):
             await fetcher.get(web_site.url + "/")
     assert web_site.asked.count("/") == 4
-    assert fetching._seconds("soon") == fetching._seconds("-5") == fetching._seconds("") == 0
+    assert replies._seconds("soon") == replies._seconds("-5") == replies._seconds("") == 0
 
 
 async def test_requests_keep_their_distance(web_source: MakeSource, web_site: WebSite) -> None:

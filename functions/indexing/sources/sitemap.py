@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
 from functions.indexing.addresses import normal, site_of, wanted
-from functions.indexing.fetching import Fetcher, FetchFailed, Wish
+from functions.indexing.fetching import Fetcher
+from functions.indexing.media import HTML
 from functions.indexing.pace import in_order
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
+from functions.indexing.replies import FetchFailed, Wish
 from functions.indexing.sitemaps import MAX_BYTES, Entry, Sitemap, parse_sitemap
-from functions.indexing.webpages import HTML, Reader
+from functions.indexing.webpages import Reader
 from shared.errors import SourceError
 from shared.records import Page
 from shared.settings import Settings, SitemapSource
