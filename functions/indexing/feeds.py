@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urljoin
 
 from functions.indexing.addresses import normal
 from functions.indexing.markup import html_document
@@ -40,7 +41,14 @@ def parse_feed(body: bytes, address: str, headers: Mapping[str, str] | None = No
 
     content_type = (headers or {}).get("content-type", "")
     told = {"content-location": address, "content-type": content_type or "application/xml"}
-    parsed = feedparser.parse(io.BytesIO(body), response_headers=told)
+    try:
+        parsed = feedparser.parse(io.BytesIO(body), response_headers=told)
+    except (
+        ValueError,
+        LookupError,
+        AssertionError,
+    ) as error:  # some broken files break its second parser too
+        raise SourceError(f"{address} is neither RSS nor Atom: {error}") from error
     trouble = parsed.get("bozo_exception")
     if isinstance(trouble, feedparser.NonXMLContentType | feedparser.CharacterEncodingOverride):
         trouble = None  # a wrong label, which many servers give
@@ -72,16 +80,17 @@ def entry_document(entry: FeedEntry) -> Document:
 
 
 def _entry(item: Any, address: str, language: str) -> FeedEntry:
-    url = item.get("feedburner_origlink") or item.get("link") or ""
+    link = item.get("feedburner_origlink") or item.get("link") or ""
+    url = link and normal(link, address) and urljoin(address, link.strip())
     whole = [c for c in item.get("content", []) if c.get("value")]
     best = max(whole, key=lambda c: len(c["value"])) if whole else item.get("summary_detail") or {}
     value = best.get("value") or item.get("summary", "")
     plain = best.get("type") == "text/plain"
     return FeedEntry(
-        key=(normal(url, address) if url else "")
+        key=normal(url)
         or item.get("id")
         or sha256(f"{item.get('title')}\n{value}".encode()).hexdigest()[:KEY_LETTERS],
-        url=normal(url, address) and url,
+        url=url,
         title=_plain(item.get("title", "")),
         html=_escaped(value) if plain else value,
         language=best.get("language") or language or "",

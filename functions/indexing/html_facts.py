@@ -31,7 +31,7 @@ _HIDDEN = ("script", "style", "template", "noscript", "svg", "head")
 _LINKS = "//a[@href] | //area[@href] | //link[@href][@hreflang or @rel='next' or @rel='prev']"  # pages only, no assets
 _LOWER = "translate(@name, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')"
 HARDLY = 200  # letters, some 35 words: less than a header and a footer
-AT_ONCE = 10  # seconds until a refresh: who waits longer shows a page, which reloads itself
+REFRESH_WITHIN = 10  # seconds until a refresh: who waits longer shows a page, which reloads itself
 FEW_SCRIPTS = 3  # a page of a few words with so many scripts is built by them
 SHORT = 1_000  # letters, some 160 words: an error page with its menu; an article about errors is longer
 SAME = 5  # distinct words that two answers for missing pages differ in: the address that they repeat
@@ -124,7 +124,7 @@ def _refresh(tree: Any, base: str) -> str:
         found = re.fullmatch(
             r"\s*(\d+)\S*\s*[;,]\s*(?:url\s*=)?\s*['\"]?(.+?)['\"]?\s*", content, re.IGNORECASE
         )
-        if found and int(found[1]) <= AT_ONCE:
+        if found and int(found[1]) <= REFRESH_WITHIN:
             return normal(found[2], base)
     return ""
 

@@ -52,6 +52,7 @@ def test_atom_and_rss_entries() -> None:
     first, second = parse_feed(atom.encode(), AT)
     assert (first.key, first.title, first.language) == ("https://example.com/x", "A & B", "es")
     assert first.updated == "2026-01-02T03:04:05+00:00"
+    assert first.url == "https://example.com/x#y"
     assert second.key == "urn:2"
     document = entry_document(first)
     assert "Uno" in document.markdown
@@ -61,7 +62,15 @@ def test_atom_and_rss_entries() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<html><body>Down</body></html>", b"{}", b"<rss version='2.0'>", b"\0\xff"]
+    "body",
+    [
+        b"",
+        b"<html><body>Down</body></html>",
+        b"{}",
+        b"<rss version='2.0'>",
+        b"\xbb\xffnot <b>&\x84",
+        b"\0\xff",
+    ],
 )
 def test_what_is_no_feed_is_an_error(body: bytes) -> None:
     with pytest.raises(SourceError, match="neither RSS nor Atom"):

@@ -135,6 +135,8 @@ async def test_a_site_that_is_down_is_an_error_of_the_source(
     web_site.put("/robots.txt", status=503)
     with pytest.raises(SourceError, match="what may be read"):
         await read(web_source("sitemap", "/sitemap.xml"))
+    web_site.page("/a", "A")
+    assert len((await read(web_source("sitemap", "/", respect_robots=False))).pages) == 1
     web_site.put("/robots.txt", status=403)  # as good as none
     web_site.put("/sitemap.xml", status=500)
     with pytest.raises(SourceError, match="answers 500"):

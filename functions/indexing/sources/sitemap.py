@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
 from functions.indexing.addresses import normal, site_of, wanted
-from functions.indexing.fetching import Fetcher
+from functions.indexing.fetching import Fetcher, RobotsUnreachable
 from functions.indexing.media import HTML
 from functions.indexing.pace import in_order
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
@@ -40,7 +40,7 @@ async def pages(
         entries = listing.entries(source)
         if listing.elsewhere:
             reason = f"{len(listing.elsewhere)} addresses of other sites are left out, such as {listing.elsewhere[0]}"
-            yield Skipped(id=reader.id_of(source.url), reason=reason)
+            yield Skipped(id=reader.id_of(source.url) + "#elsewhere", reason=reason)
         if len(entries) > source.max_pages:
             yield Incomplete(
                 reason=f"the sitemaps list {len(entries)} pages; the newest {source.max_pages} (max_pages) are read"
@@ -123,7 +123,12 @@ async def _first(
         ):
             listing.site.add(site_of(reply.url))
             return [(source.url, parse_sitemap(reply.body, reply.url))]
-    named = [normal(s, source.url) for s in (await fetcher.rules(source.url)).sitemaps]
+    named: list[str] = []
+    try:
+        named = [normal(s, source.url) for s in (await fetcher.rules(source.url)).sitemaps]
+    except RobotsUnreachable:
+        if source.respect_robots:
+            raise
     failures: list[str] = []
     sitemaps: list[tuple[str, Sitemap | None]] = []
     for address in filter(None, named or [urljoin(source.url, guess) for guess in GUESSES]):
