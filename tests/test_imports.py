@@ -35,7 +35,11 @@ LEAVES = {
 PLACES = {
     "modal": {"functions.modal_app"},
     "openai": {"shared.language_model"},
-    "httpx2": {"shared.language_model"},
+    "httpx2": {"shared.language_model", "functions.indexing.guard", "functions.indexing.fetching"},
+    "httpcore2": {"functions.indexing.guard", "functions.indexing.fetching"},
+    "protego": {"functions.indexing.robots"},
+    "feedparser": {"functions.indexing.feeds"},
+    "w3lib": {"functions.indexing.addresses"},
     "fastapi": {"functions.web"},
     "typer": {"functions.cli"},
     "sqlalchemy": {
@@ -62,6 +66,8 @@ AT_TOP = {
     "sqlalchemy": set(), "sqlglot": set(), "psycopg": set(),
     "markdown_it": set(), "frontmatter": set(), "moto": set(), "lxml": set(), "markdownify": set(), "pypdf": set(),
     "charset_normalizer": set(),
+    "feedparser": set(), "protego": set(),
+    "w3lib": set(), "httpx2": {"functions.indexing.guard"}, "httpcore2": {"functions.indexing.guard"},
     "modal": {"functions.modal_app"},
     "fastapi": {"functions.web"},
     "uvicorn": set(),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
 from shared.records import Page
-from shared.settings import FolderSource, Settings, Source, SqlSource
+from shared.settings import CrawlSource, FeedSource, FolderSource, Settings, SitemapSource, Source, SqlSource
 
 Found = Page | Skipped | Unchanged | Incomplete
 
@@ -25,6 +25,18 @@ def pages_of(source: Source, settings: Settings, visits: Visits) -> AsyncIterato
         from functions.indexing.sources import sql
 
         return sql.pages(source, settings, visits)
+    if isinstance(source, SitemapSource):
+        from functions.indexing.sources import sitemap
+
+        return sitemap.pages(source, settings, visits)
+    if isinstance(source, CrawlSource):
+        from functions.indexing.sources import crawl
+
+        return crawl.pages(source, settings, visits)
+    if isinstance(source, FeedSource):
+        from functions.indexing.sources import feed
+
+        return feed.pages(source, settings, visits)
     raise NotImplementedError(source.kind)
 
 
