@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -148,3 +149,31 @@ def test_importing_shared_loads_no_heavy_package() -> None:
     code = f"import sys, {', '.join(names)}; print(*[m for m in {sorted([*AT_TOP, 'lancedb'])} if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == []
+
+
+def test_the_writing_image_has_all_that_indexing_imports() -> None:
+    """A package that is forgotten there fails only in the deployed container."""
+    source = (ROOT / "functions" / "modal_app.py").read_text("utf-8")
+    shipped = set(
+        re.findall(r'"([\w\[\]-]+)"', source[source.index("READING") : source.index("def image_of")])
+    )
+    packages = {
+        "frontmatter": "python-frontmatter", "markdown_it": "markdown-it-py", "Stemmer": "pystemmer", "yaml": "python-frontmatter",
+        "charset_normalizer": "charset-normalizer", "pydantic_settings": "pydantic-settings", "sse_starlette": "sse-starlette",
+        "psycopg": "psycopg[binary]", "starlette": "fastapi", "pydantic_core": "pydantic",
+    }  # fmt: skip
+    own = {"functions", "shared"} | set(sys.stdlib_module_names)
+    parts = (
+        "functions.indexing",
+        "functions.retrieval",
+        "functions.chat",
+        "functions.services",
+        "functions.web",
+        "shared",
+    )
+    for name, tree in MODULES.items():
+        if not name.startswith(parts):
+            continue
+        for module in imported(tree):
+            top = module.split(".")[0]
+            assert top in own or packages.get(top, top) in shipped, f"{name} imports {top}"
