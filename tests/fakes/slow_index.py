@@ -1,4 +1,4 @@
-"""Indexes a folder slowly, to be killed half-way: `python -m tests.fakes.slow_index FOLDER STORE SECONDS`.
+"""Indexes a folder slowly, to be killed half-way: `python -m tests.fakes.slow_index FOLDER STORE SECONDS [NAME]`.
 
 The batches are small and the embedder waits, so that there is time between commits.
 """
@@ -6,6 +6,7 @@ The batches are small and the embedder waits, so that there is time between comm
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,15 +32,20 @@ class SlowEmbedder(FakeEmbedder):
         return await super().passages(texts, ledger)
 
 
-async def run(folder: Path, store: Path, seconds: float) -> None:
+async def run(folder: Path, store: str, seconds: float, name: str = "pages") -> None:
     """One run over the folder."""
     RuleEnricher.batch_chunks = 4
-    source = FolderSource(name="pages", kind="folder", path=folder, base_url="https://example.com")
-    settings = Settings(sources=(source,), store=StoreSettings(uri=str(store)))
+    source = FolderSource(name=name, kind="folder", path=folder, base_url="https://example.com")
+    place = StoreSettings(
+        uri=store,
+        endpoint=os.environ.get("SLOW_INDEX_ENDPOINT", ""),
+        region=os.environ.get("SLOW_INDEX_REGION", ""),
+    )
+    settings = Settings(sources=(source,), store=place)
     embedder = SlowEmbedder(seconds)
     table = await KnowledgeTable.open(settings.store, embedder.identity, create=True)
     await Indexer(table, embedder, RuleEnricher(settings), settings).run(settings.sources)
 
 
 if __name__ == "__main__":
-    asyncio.run(run(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])))
+    asyncio.run(run(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), *sys.argv[4:]))
