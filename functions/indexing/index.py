@@ -79,8 +79,14 @@ class Indexer:
     def page_hash(self, page: Page) -> str:
         """Equal while nothing that the page's rows depend on has changed."""
         sizes = f"{self.settings.indexing.chunk_words}/{self.settings.indexing.overlap_words}"
+        languages = ",".join(self.settings.site.languages)  # a chunk may be in another one than its page
         return digest(
-            PIPELINE, page.model_dump_json(), sizes, self.enricher.version, self.embedder.identity.model
+            PIPELINE,
+            page.model_dump_json(),
+            sizes,
+            languages,
+            self.enricher.version,
+            self.embedder.identity.model,
         )
 
 
