@@ -107,12 +107,13 @@ def _cut(units: Sequence[Unit], most: int, least: int) -> list[Sequence[Unit]]:
             return [units]
         sizes, floor = [estimated_tokens(u.text) for u in units], CHUNK_TOKENS // 3
     total = sum(sizes)
-    best: tuple[tuple[bool, bool, str], int] | None = None
+    best: tuple[tuple[bool, bool, str, int], int] | None = None
     before = 0
     for number, unit in enumerate(units[1:], start=1):
         before += sizes[number - 1]
+        # of equal units the middle one: a list of the same word would be cut one by one, too deep for Python
         crumbs = before < floor or total - before < floor
-        rank = (crumbs, not unit.opens_block, digest(unit.text)), number
+        rank = (crumbs, not unit.opens_block, digest(unit.text), abs(total - 2 * before)), number
         best = rank if best is None else min(best, rank)
     assert best is not None
     at = best[1]

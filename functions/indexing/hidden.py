@@ -7,7 +7,6 @@ Accordions and tabs are hidden too, until a click: what something on the page op
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from functions.indexing.main_content import remove
@@ -17,9 +16,10 @@ if TYPE_CHECKING:
 
 Style = dict[str, str]
 
-_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
-_MEDIA = re.compile(r"@[\w-]+[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")  # other screens, print, animations
-_SIMPLE = re.compile(r"(?P<tag>[a-z][a-z0-9]*)?(?P<mark>[.#])?(?P<name>[\w-]+)?", re.IGNORECASE)
+Rules = dict[str, list[tuple[str, Style]]]
+
+MAX_SHEET = 500_000  # characters of style rules that are read; pages with more have whole frameworks inlined
+_SIMPLE = re.compile(r"(?P<tag>[a-z][a-z0-9]*)?(?P<name>[.#][\w-]+)", re.IGNORECASE)
 # class and id words of what a click opens
 _OPENS = re.compile(
     r"accordion|collaps|tab(?![a-z])|tabs|panel|faq|answer|toggle|expand|dropdown|reveal|spoiler|details|slide|step",
@@ -36,7 +36,7 @@ _UNPARSED = ".//comment() | .//template | .//noscript | .//script | .//style | .
 
 def remove_hidden(tree: HtmlElement) -> None:
     """Take out of a page what its mark-up, inline styles or plain style rules hide for good."""
-    rules = list(_rules("\n".join(tree.xpath(".//style/text()"))))
+    rules = _rules("\n".join(tree.xpath(".//style/text()")))
     for part in tree.xpath(_UNPARSED):
         remove(part)
     opened = _opened(tree)
@@ -48,14 +48,24 @@ def remove_hidden(tree: HtmlElement) -> None:
             remove(part)
 
 
-def _rules(sheet: str) -> Iterator[tuple[str, str, str, Style]]:
-    """(tag, mark, name, style) of rules with one simple selector: `.x`, `#x`, `p.x`."""
-    sheet = _MEDIA.sub("", re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL))
-    for selectors, body in _RULE.findall(sheet):
-        for selector in selectors.split(","):
-            match = _SIMPLE.fullmatch(selector.strip())
-            if match and match["mark"] and match["name"]:
-                yield match["tag"] or "", match["mark"], match["name"], _declared(body)
+def _rules(sheet: str) -> Rules:
+    """Rules with one simple selector, `.x`, `#x`, `p.x`: (tag, style) by the selector's `.x` or `#x`."""
+    found: Rules = {}
+    depth, selectors = 0, ""
+    # a walk over the braces: a regular expression for nested ones takes quadratic time on a damaged sheet
+    for part in re.split(r"([{}])", re.sub(r"/\*.{0,5000}?\*/", "", sheet[:MAX_SHEET], flags=re.DOTALL)):
+        if part == "{":
+            depth += 1
+        elif part == "}":
+            depth = max(0, depth - 1)
+        elif depth == 1 and "@" not in selectors:  # within `@media`: other screens, print, animations
+            for selector in selectors.split(","):
+                match = _SIMPLE.fullmatch(selector.strip())
+                if match:
+                    found.setdefault(match["name"], []).append((match["tag"] or "", _declared(part)))
+        if depth == 0 and part not in "{}":
+            selectors = part.rpartition(";")[2]  # after `@import …;`
+    return found
 
 
 def _declared(text: str) -> Style:
@@ -63,17 +73,15 @@ def _declared(text: str) -> Style:
     return {name.strip(): value.replace("!important", "").strip() for name, _, value in pairs if value}
 
 
-def _style(part: HtmlElement, rules: list[tuple[str, str, str, Style]]) -> Style:
-    """The rules of the page for an element, then its own; `by-class` where a rule alone says display: none."""
+def _style(part: HtmlElement, rules: Rules) -> Style:
+    """The rules of the page for an element, then its own."""
     found: Style = {}
-    classes = (part.get("class") or "").split()
-    for tag, mark, name, style in rules:
-        hit = name in classes if mark == "." else name == part.get("id")
-        if hit and tag in {"", part.tag}:
-            found |= style
-    own = _declared(part.get("style") or "")
-    by_class = found.get("display") == "none" and "display" not in own
-    return {**found, **own, **({"by-class": "yes"} if by_class else {})}
+    names = [f".{name}" for name in (part.get("class") or "").split()]
+    for name in [*names, f"#{part.get('id')}"]:
+        for tag, style in rules.get(name, ()):
+            if tag in {"", part.tag}:
+                found |= style
+    return found | _declared(part.get("style") or "")
 
 
 def _opened(tree: HtmlElement) -> set[str]:

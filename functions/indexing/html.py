@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LOWER = "translate(@{0},'ABCDEFGHIJKLMNOPQRSTUVWXYZ','abcdefghijklmnopqrstuvwxyz')"
 _ENCODING_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")  # lxml refuses text that names an encoding
+_SOME_TAG = re.compile(r"<(?:!doctype|[a-z][a-z0-9]*)\b", re.IGNORECASE)
 MAX_DEPTH = 250  # levels of elements; lxml's copies and markdownify recurse
 
 
@@ -54,12 +55,12 @@ def parsed(text: str) -> HtmlElement:
     """
     from lxml import etree, html
 
+    if not _SOME_TAG.search(text):
+        raise SourceError("the page is not HTML")
     try:
         tree: HtmlElement = html.document_fromstring(_ENCODING_DECLARATION.sub("", text.replace("\x00", "")))
     except (etree.ParserError, ValueError) as error:
         raise SourceError("the page is not HTML") from error
-    if not any(isinstance(e.tag, str) and e.tag not in {"html", "body", "p"} for e in tree.iter()):
-        raise SourceError("the page is not HTML")
     if tree.xpath("boolean(//*[count(ancestor::*) > $most])", most=MAX_DEPTH):
         raise SourceError(f"the page nests elements more than {MAX_DEPTH} levels deep")
     return tree

@@ -35,7 +35,7 @@ _CHROME_WORDS = re.compile(
     r"(?<![a-z])(?:breadcrumbs?|cookie[s]?(?:[-_](?:banner|consent|notice|bar))|consent[-_]banner|pagination|pager|toc"
     r"|table[-_]of[-_]contents|share[-_]?(?:bar|buttons|links)|social[-_](?:links|share|media)|skip[-_](?:link|to[-_]content)"
     r"|related[-_](?:posts|articles|products)|newsletter|edit[-_]?(?:this[-_])?page|headerlink|anchor[-_]?link"
-    r"|mw-editsection|navbox|catlinks|printfooter|mw-jump-link|sidebar)(?![a-z])"
+    r"|(?:slideshow|slider|carousel)[-_](?:controls?|nav|arrows?)|mw-editsection|navbox|catlinks|printfooter|mw-jump-link|sidebar)(?![a-z])"
 )
 _HEADINGS = "self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6"
 _LAYOUT = f".//table[.//table or .//*[{_HEADINGS}] or .//pre or .//ul or count(.//td | .//th) < 2]"

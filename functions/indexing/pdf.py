@@ -27,6 +27,7 @@ _PAGE_NUMBER = re.compile(
     r"\W*(?:page|seite|página|pagina|pág\.?|p\.)?\s*\d{1,4}(?:\s*(?:/|of|von|de|di|sur)\s*\d{1,4})?\W*",
     re.IGNORECASE,
 )
+_CONTENTS = re.compile(r"(?:\s*\.){5,}\s*(?:\d+|[ivxl]+)?$")  # a line of a table of contents, with its dots
 _BULLET = re.compile(r"^\s*[•◦▪‣●○■\uf0b7–]\s+")
 _LIST = re.compile(r"^(?:- |\d{1,3}[.)] )")
 _SENTENCE_END = re.compile(r"[.!?:。！？…][\"'”»)]*$")
@@ -111,6 +112,7 @@ def _lines(page: Any) -> list[Line]:
                 sizes[size] += len(part.strip())
                 continue
             clean = " ".join(text.translate(_LIGATURES).split())
+            clean = "" if _CONTENTS.search(clean) else clean  # says nothing that the headings do not say
             lines.append(Line(text=clean, size=max(sizes, key=lambda s: sizes[s], default=0.0)))
             text, sizes = "", Counter()
     return lines

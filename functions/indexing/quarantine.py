@@ -76,7 +76,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"(`+)[^`\n]+\1")
+_INLINE = re.compile(r"(?<!`)(`{1,3})[^`\n]+\1(?!`)")
 _BLOCK = re.compile(r"(?:[^\n]+\n?)+")
 _STARTS = re.compile(r"(?:(?<=[.!?:;…]) |(?<=[.!?][*_\"'”)]) |(?<=[。！？؟]) ?|\n|\| )")
 _HINT = re.compile(
@@ -104,7 +104,7 @@ def quarantined(markdown: str) -> tuple[str, tuple[str, ...]]:
 # marks that are gone when the Markdown is read: escapes, entities, emphasis, links, tags
 _MARKS = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<entity>&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|\w{2,31});)"
-    r"|\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|\[(?=[^\]\n]*\]\([^)\n]*\))|\]\([^)\n]*\)|(?<!<)</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+    r"|\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|\[(?=[^\[\]\n]{0,300}\]\([^()\n]{0,500}\))|\]\([^()\n]{0,500}\)|(?<!<)</?[A-Za-z][^<>\n]*>|<!--[^>]{0,500}-->"
 )
 
 

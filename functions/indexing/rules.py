@@ -32,7 +32,7 @@ def enrich_by_rules(page: Page, chunk: Chunk, settings: Settings) -> Enrichment:
     """The heading path speaks for the chunk; key phrases, product and content type are looked up in the text."""
     return Enrichment(
         summary="",
-        keywords=tuple(key_phrases(chunk.text, page.language)),
+        keywords=tuple(key_phrases(chunk.text, chunk.language or page.language)),
         questions=(),
         product=_product(page, chunk, settings.products),
         content_type=_content_type(page, chunk, settings.content_types),

@@ -305,7 +305,7 @@ DENSE = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(blocks=st.lists(DENSE, min_size=1, max_size=4), overlap=st.sampled_from([0, 50]))
 def test_no_chunk_has_more_tokens_than_a_model_reads(blocks: list[str], overlap: int) -> None:
     text = "\n\n".join(blocks)
@@ -376,3 +376,9 @@ def test_a_chunk_in_another_language_of_the_site_says_so() -> None:
 )
 def test_short_texts_code_and_tables_do_not_change_the_language(text: str) -> None:
     assert set(languages(text, "en", "de")) == {""}
+
+
+def test_a_long_table_of_equal_rows_is_cut() -> None:
+    rows = ["| a | b |", "|---|---|", *(["| c | d |"] * 5000)]
+    found = chunks("\n".join(rows), 150, 0)
+    assert sum(c.text.count("| c | d |") for c in found) == 5000

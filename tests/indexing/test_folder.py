@@ -13,6 +13,7 @@ from functions.indexing.sources import folder
 from shared.errors import SourceError
 from shared.records import Page
 from shared.settings import Product, Settings
+from tests.indexing.pdf_files import pdf
 
 TEXT = "You can return the product within thirty days of the purchase."
 
@@ -41,6 +42,19 @@ async def only(settings: Settings, **source: Any) -> Page:
 async def test_a_page_has_its_path_as_id_and_in_its_address(site, path: str, url: str) -> None:
     page = await only(site({path: TEXT}))
     assert (page.id, page.url, page.source) == (f"pages/{path}", url, "pages")
+
+
+async def test_a_pdf_is_a_page_and_a_scan_is_told(site) -> None:
+    settings = site({"a.md": TEXT})
+    (settings.sources[0].path / "b.pdf").write_bytes(pdf([("Returns", 20), (TEXT, 10)]))
+    (settings.sources[0].path / "c.pdf").write_bytes(pdf([]))
+    found = await read(settings)
+    page, scan = found["pages/b.pdf"], found["pages/c.pdf"]
+    assert isinstance(page, Page)
+    assert (page.title, page.text) == ("Returns", f"# Returns\n\n{TEXT}")
+    assert isinstance(scan, Skipped)
+    assert scan.failed
+    assert "OCR" in scan.reason
 
 
 async def test_without_base_url_the_page_may_say_its_address(site) -> None:

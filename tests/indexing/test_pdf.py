@@ -64,6 +64,12 @@ def test_a_line_that_two_pages_share_stays() -> None:
     assert pdf_document(pdf(*numbered(2))).markdown.count("Manual") == 2
 
 
+def test_lines_of_a_table_of_contents_are_left_out() -> None:
+    text = pdf_document(pdf([("1 Costs . . . . . . . . . 12", 10), *BODY])).markdown
+    assert ". ." not in text
+    assert "Costs" in text
+
+
 def test_a_scan_is_told() -> None:
     with pytest.raises(SourceError, match="OCR"):
         pdf_document(pdf([], []))
