@@ -28,7 +28,9 @@ from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.openai_server import OpenAIServer, Request, fail
 
 ROOT = Path(__file__).parents[2]
-COLUMNS = tuple(name for name in Row.model_fields if name != "metadata")  # each of which has a column of its own
+COLUMNS = tuple(
+    name for name in Row.model_fields if name != "metadata"
+)  # each of which has a column of its own
 
 
 def text(name: str, sentences: int = 12) -> str:
