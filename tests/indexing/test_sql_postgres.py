@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,6 +134,23 @@ def test_what_is_missing_is_answered_with_what_there_is(url: str) -> None:
         read(article(url, query="select id, body from nope"))
 
 
+def reload(url: str) -> None:
+    """Let the server read its rules again, and wait until it has: new connections tell."""
+
+    def loaded() -> Any:
+        with psycopg.connect(url) as connection:
+            return connection.execute("select pg_conf_load_time()").fetchone()
+
+    before = loaded()
+    with psycopg.connect(url) as connection:
+        connection.execute("select pg_reload_conf()")
+    for _ in range(200):
+        if loaded() != before:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the server did not read its rules again")
+
+
 def test_a_wrong_password_is_never_shown(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("drop role if exists reader")
@@ -141,7 +159,7 @@ def test_a_wrong_password_is_never_shown(url: str) -> None:
         rules = Path(hba)
         kept = rules.read_text()
         rules.write_text(f"local all reader scram-sha-256\n{kept}")
-        connection.execute("select pg_reload_conf()")
+        reload(url)
         try:
             wrong = url.replace("postgres:@", "reader:wr0ng@")
             with pytest.raises(
@@ -153,7 +171,7 @@ def test_a_wrong_password_is_never_shown(url: str) -> None:
                 read(article(url.replace("postgres:@", "reader:right@")))
         finally:
             rules.write_text(kept)
-            connection.execute("select pg_reload_conf()")
+            reload(url)
 
 
 def test_a_row_that_cannot_be_read_is_told(url: str) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 Found = Page | Skipped | Unchanged
+# Settings that pages are made with, besides the source's own: where they change, every row is read again
+MATTERS = {"site", "products", "content_types"}
 TOLD = 20  # rows without a usable key that are named one by one; the rest is counted
 
 
@@ -59,9 +61,7 @@ async def pages(source: SqlSource, settings: Settings, visits: Visits) -> AsyncI
     loop = asyncio.get_running_loop()
     reader = _found(source, settings, visits)
     nothing: list[Found] = []
-    with ThreadPoolExecutor(
-        1, thread_name_prefix="sql"
-    ) as thread:  # SQLite's connections belong to one thread
+    with ThreadPoolExecutor(1) as thread:  # SQLite's connections belong to one thread
         try:
             while batch := await loop.run_in_executor(thread, next, reader, nothing):
                 for found in batch:
@@ -74,44 +74,27 @@ def _found(source: SqlSource, settings: Settings, visits: Visits) -> Generator[l
     with reading(source) as connection:
         keys = _Keys(source)
         reader = RowReader(source, settings, *relation(source, connection), connection.dialect.name)
-        as_now = digest(source.model_dump_json(), settings.model_dump_json(include=_MATTERS))
+        as_now = digest(source.model_dump_json(), settings.model_dump_json(include=MATTERS))
         yield from filter(None, _batches(source, connection, reader, keys, visits, as_now))
         if keys.untold:
             reason = f"and {keys.untold} more rows whose key is null or occurs twice"
             yield [Skipped(id=source.name, reason=reason, failed=True)]
 
 
-_MATTERS = {
-    "site",
-    "products",
-    "content_types",
-}  # what pages are made with, besides the source's own settings
-
-
 def _batches(
     source: SqlSource, connection: Connection, reader: RowReader, keys: _Keys, visits: Visits, as_now: str
 ) -> Iterator[list[Found]]:
-    names = named_columns(source)
+    """What became of the rows; `as_now` marks visits that were made with the settings of now."""
     now = datetime.now(UTC)
+    again: list[Any] | None = None  # all rows
     before = {
         visit.page_id: visit for visit in visits.before.values() if source.updated_at and visit.etag == as_now
     }
-    again: list[Any] | None = None
     if before:
-        again = []
-        for batch in rows(connection, reader.shape, list(dict.fromkeys([source.key, source.updated_at]))):
-            found: list[Found] = []
-            for row, page_id in keys.checked(batch, found):
-                visit = before.get(page_id)
-                if visit is not None and visit.last_modified == _as_stored(row[source.updated_at]):
-                    visits.now[page_id] = visit
-                    found.append(Unchanged(id=page_id))
-                else:
-                    again.append(row[source.key])
-            yield found
+        again = yield from _unchanged(source, connection, reader, keys, before, visits)
         keys.seen.clear()  # for the rows that are read again; what is wrong with keys has been told
-    for batch in rows(connection, reader.shape, names, source.key, again):
-        found = []
+    for batch in rows(connection, reader.shape, named_columns(source), source.key, again):
+        found: list[Found] = []
         pairs = list(keys.checked(batch, found if again is None else None))
         made = reader.pages(pairs)
         for (row, page_id), page in zip(pairs, made, strict=True):
@@ -120,6 +103,29 @@ def _batches(
                 visits.now[page_id] = Visit(page_id=page_id, etag=as_now, last_modified=_as_stored(value))
         found += made
         yield found
+
+
+def _unchanged(
+    source: SqlSource,
+    connection: Connection,
+    reader: RowReader,
+    keys: _Keys,
+    before: dict[str, Visit],
+    visits: Visits,
+) -> Generator[list[Found], None, list[Any]]:
+    """The rows that are as they were at the last visit, by their keys and dates alone; returns the others' keys."""
+    others: list[Any] = []
+    for batch in rows(connection, reader.shape, list(dict.fromkeys([source.key, source.updated_at]))):
+        found: list[Found] = []
+        for row, page_id in keys.checked(batch, found):
+            visit = before.get(page_id)
+            if visit is not None and visit.last_modified == _as_stored(row[source.updated_at]):
+                visits.now[page_id] = visit
+                found.append(Unchanged(id=page_id))
+            else:
+                others.append(row[source.key])
+        yield found
+    return others
 
 
 def _as_stored(value: Any) -> str:

@@ -30,8 +30,13 @@ DRIVERS = {  # what to install where its name is not that of the module
     "psycopg": "portavoz[postgres]",
     "MySQLdb": "mysqlclient (or pymysql, with mysql+pymysql:// in the URL)",
 }
-# the driver that comes with Portavoz; hosts hand out the first form
-POSTGRES = ("postgres", "postgresql")
+# Hosts hand out the first form, sites with asynchronous code use the last two; here one driver serves all
+DRIVER_OF = {
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+asyncpg": "postgresql+psycopg",
+    "sqlite+aiosqlite": "sqlite",
+}
 
 
 def url_of(source: SqlSource) -> URL:
@@ -57,7 +62,7 @@ def url_of(source: SqlSource) -> URL:
             f"{where}: this is no SQLAlchemy URL; write dialect://user:password@host/database, with special characters "
             "of the password percent-encoded, or sqlite:///file.db"
         ) from None
-    return url.set(drivername="postgresql+psycopg") if url.drivername in POSTGRES else url
+    return url.set(drivername=DRIVER_OF.get(url.drivername, url.drivername))
 
 
 def checked_query(source: SqlSource, *, elsewhere: bool = False) -> str:
@@ -155,7 +160,7 @@ def relation(source: SqlSource, connection: Connection) -> tuple[FromClause, Col
     columns: Columns
     if query:
         select = sa.text(_literal(query) + "\n")  # a comment at its end does not swallow what follows
-        probe = sa.text(f"SELECT * FROM ({select.text}) AS portavoz_source WHERE 1 = 0")
+        probe = sa.text(f"SELECT * FROM ({select.text}) portavoz_source WHERE 1 = 0")
         columns = dict.fromkeys(connection.execute(probe).keys())
         shape: FromClause = select.columns(*(sa.column(name) for name in columns)).subquery("portavoz_source")
     else:

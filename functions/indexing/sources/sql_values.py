@@ -92,7 +92,7 @@ def _json(text: str) -> Any:
 
 
 def metadata_value(value: Any, kind: Kind) -> MetadataValue | None:
-    """The value in its column's kind; None for null and for what is not a number (NaN, infinity).
+    """The value in its column's kind; None for null, an empty list, and what is not a number (NaN, infinity).
 
     Raises:
         Unfit: it cannot be one.
@@ -101,7 +101,7 @@ def metadata_value(value: Any, kind: Kind) -> MetadataValue | None:
         return None
     made: MetadataValue | None = None
     if kind == "list of texts":
-        return _texts(value)
+        return _texts(value) or None
     if kind == "text":
         made = as_text(value)
     elif kind == "date":
