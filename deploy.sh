@@ -9,9 +9,10 @@ UV_VERSION=0.13.9  # any recent release reads the lock; this one was tried
 
 usage() {
   cat <<'EOF'
-./deploy.sh local      set up, index the sample content, serve API and widget on http://127.0.0.1:8000
+./deploy.sh local      set up, index the sample content, serve API and widget on http://127.0.0.1:8000;
+                       further arguments go to "portavoz serve", such as --port 9000
 ./deploy.sh test       set up and run the tests; further arguments go to pytest
-./deploy.sh [modal]    check settings and secrets, deploy to Modal, print the URLs and the widget line
+./deploy.sh            check settings and secrets, deploy to Modal, print the URLs and the widget line
 ./deploy.sh help       this text
 EOF
 }
@@ -79,7 +80,10 @@ choose_settings() {
 local_server() {
   choose_settings
   echo "Indexing (the first time reads every page; later only what changed) …"
-  "$VENV/bin/portavoz" index || die "indexing failed; the message above says why"
+  "$VENV/bin/portavoz" index || case $? in
+    130) die "interrupted" ;;
+    *) die "indexing failed; the message above says why" ;;
+  esac
   exec "$VENV/bin/portavoz" serve "$@"
 }
 

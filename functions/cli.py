@@ -15,6 +15,23 @@ from shared.errors import InvalidRequest, PortavozError, SettingsError
 from shared.settings import load_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        out.print(f"portavoz {version('portavoz')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Portavoz answers visitors' questions only from the pages of a site."""
+
+
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -38,7 +55,11 @@ def main() -> None:
 
 
 def _run(work: Coroutine[Any, Any, int]) -> None:
-    code = asyncio.run(work)
+    try:
+        code = asyncio.run(work)
+    except KeyboardInterrupt:  # click would only say "Aborted!"
+        err.print("portavoz: interrupted; what was committed stays, run again to go on")
+        raise typer.Exit(130) from None
     if code:
         raise typer.Exit(code)
 
@@ -70,6 +91,12 @@ def search(
     language: Annotated[list[str] | None, typer.Option(help="Only pages of this language.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only this source.")] = None,
     page_id: Annotated[list[str] | None, typer.Option(help="Only these pages; may be repeated.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Metadata: author=Ann, views>=10, day<=2024-12-31, author= (none); may be repeated."
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Chunks per query.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Similarity that a chunk must exceed.")] = None,
     json: Json = False,
@@ -84,7 +111,7 @@ def search(
         "queries": queries, "limit": limit, "threshold": threshold,
         "filters": {name: values for name, values in named.items() if values},
     }  # fmt: skip
-    _run(command(load_settings(), request, json=json))
+    _run(command(load_settings(), request, where or [], json=json))
 
 
 @app.command()
@@ -102,7 +129,7 @@ def ask(
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
 ) -> None:
     """Serve the API and a page with the widget."""
     from functions.commands import serve as command
@@ -112,10 +139,29 @@ def serve(
 
 @app.command()
 def status(json: Json = False) -> None:
-    """What the index holds, and with what it was built."""
-    from functions.commands import status as command
+    """What the index holds, with what it was built, and how the last run went."""
+    from functions.operations import status as command
 
     _run(command(load_settings(), json=json))
+
+
+@app.command()
+def versions(json: Json = False) -> None:
+    """Versions of the index that can be gone back to, with what changed."""
+    from functions.operations import versions as command
+
+    _run(command(load_settings(), json=json))
+
+
+@app.command()
+def rollback(
+    version: Annotated[int, typer.Argument(help="A number that `portavoz versions` shows.")],
+    json: Json = False,
+) -> None:
+    """Make the index what it was at a version."""
+    from functions.operations import rollback as command
+
+    _run(command(load_settings(), version, json=json))
 
 
 if __name__ == "__main__":

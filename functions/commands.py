@@ -3,36 +3,66 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import re
+import socket
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
-from functions.services import Services, build_services, model_for
-from shared.errors import InvalidRequest
-from shared.records import ChatRequest, Message, Record
-from shared.settings import FolderSource, Settings, Source
+from functions.services import Services, build_services
+from shared.errors import InvalidRequest, NoIndex
+from shared.records import MAX_MESSAGE_CHARS, ChatRequest, Message, Record
+from shared.settings import FolderSource, Settings, Source, StoreSettings
 from shared.trace import current_trace, start_trace
 
 if TYPE_CHECKING:
     from functions.indexing.report import RunReport, SourceReport
 
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
-BREAKDOWN = ("source", "category", "language", "product", "content_type", "enriched_by")
 
 
 async def index(
     settings: Settings, names: list[str], *, full: bool, dry_run: bool, yes: bool, json: bool
 ) -> int:
     """Run the indexer; 1 where a source could not be read."""
+    import stamina.instrumentation
+
+    from functions.indexing.sources import check
+
+    stamina.instrumentation.set_on_retry_hooks([])  # the report counts what failed; a line per retry hides it
+    try:
+        sources = _sources(names, settings)
+    except InvalidRequest:
+        if len(names) == 1 and await _removed(names[0], settings, confirmed=yes):
+            return 0
+        raise
+    for source in sources:
+        check(source)
+    with TemporaryDirectory() as empty:
+        services = await _services(settings, full=full, dry_run=dry_run, empty=empty)
+        report = await _run(services, sources, full=full, dry_run=dry_run, yes=yes, json=json)
+    print_json(report) if json else _print_report(report)
+    return 1 if report.failed else 0
+
+
+async def _services(settings: Settings, *, full: bool, dry_run: bool, empty: str) -> Services:
+    """With the table to write to; a dry run makes none: where there is none, it reads an empty one elsewhere."""
+    if not dry_run:
+        return await build_services(settings, writes=True, any_model=full)
+    try:
+        return await build_services(settings, any_model=full)
+    except NoIndex:
+        elsewhere = settings.model_copy(update={"store": StoreSettings(uri=empty)})
+        return await build_services(elsewhere, writes=True)
+
+
+async def _run(
+    services: Services, sources: list[Source], *, full: bool, dry_run: bool, yes: bool, json: bool
+) -> RunReport:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    sources = [_source(name, settings) for name in names] or list(settings.sources)
-    if not sources:
-        raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
-    services = await build_services(settings, writes=True, replace_table=full and not dry_run)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -41,38 +71,91 @@ async def index(
     )
     with Progress(*columns, console=err, transient=True, disable=json) as bar:
         tasks = {source.name: bar.add_task(source.name, total=None) for source in sources}
-        report = await services.indexer.run(
+        return await services.indexer.run(
             sources, full=full, dry_run=dry_run, confirmed=yes,
             progress=lambda source, pages: bar.update(tasks[source], completed=pages),
         )  # fmt: skip
-    _print_json(report) if json else _print_report(report)
-    return 1 if report.failed else 0
+
+
+async def _removed(name: str, settings: Settings, *, confirmed: bool) -> bool:
+    """Remove the pages of a source that the settings no longer name; False where the index has none of it."""
+    try:
+        services = await build_services(settings)
+    except NoIndex:
+        return False
+    if name not in await services.indexer.sources():
+        return False
+    if not confirmed:
+        raise InvalidRequest(
+            f"source {name!r} is not in the settings any more; --yes removes all of its pages from the index"
+        )
+    pages = await services.indexer.remove_source(name)
+    out.print(f"{name}: {pages} pages removed", markup=False)
+    return True
+
+
+def _sources(names: list[str], settings: Settings) -> list[Source]:
+    """The sources named, each once, or all of the settings."""
+    chosen: dict[str, Source] = {}
+    for source in [_source(name, settings) for name in names]:
+        if chosen.setdefault(source.name, source) != source:
+            raise InvalidRequest(
+                f"two folders would both be the source {source.name!r}; name them in portavoz.toml"
+            )
+    sources = [*chosen.values()] if names else list(settings.sources)
+    if not sources:
+        raise InvalidRequest("there is nothing to index: name a folder, or add [[sources]] to portavoz.toml")
+    return sources
 
 
 def _source(name: str, settings: Settings) -> Source:
-    """A source of the settings by name or by its folder, or a folder or file given on the command line."""
+    """A source of the settings by name or by a path within its folder, or a folder or file of its own."""
     path = Path(name).resolve()
     for source in settings.sources:
-        if name == source.name or (isinstance(source, FolderSource) and path == source.path):
+        if name == source.name:
             return source
+    for folder in settings.folders:
+        if path.exists() and path.is_relative_to(folder.path):  # unchanged pages of it cost nothing
+            return folder
     if not path.exists():
         known = ", ".join(s.name for s in settings.sources) or "none"
         raise InvalidRequest(f"{name!r} is neither a source of the settings ({known}) nor a folder or file")
-    return FolderSource(name=path.stem if path.is_file() else path.name, kind="folder", path=path)
+    own = (
+        re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem if path.is_file() else path.name).strip(".-_") or "folder"
+    )
+    if own in {source.name for source in settings.sources}:
+        raise InvalidRequest(
+            f"{name!r} would take the name of the source {own!r} of the settings; add it there under another name"
+        )
+    return FolderSource(name=own, kind="folder", path=path)
 
 
 def _print_report(report: RunReport) -> None:
     for source in report.sources:
         _print_source(source, dry_run=report.dry_run)
-    what = "dry run, nothing was written" if report.dry_run else f"cost {report.cost_usd:.4f} USD"
-    out.print(f"{what}; {report.seconds} s; index version {report.index_version}")
+    if report.estimate:
+        todo = report.estimate
+        out.print(
+            f"dry run, nothing was written: {todo.chunks} chunks to do, {todo.model_calls} model calls, about "
+            f"{todo.input_tokens} tokens read and {todo.output_tokens} written, {todo.embedding_tokens} embedded, "
+            f"{todo.cost_usd:.4f} USD"
+        )
+        return
+    tokens = ", ".join(
+        f"{role} {s.calls} calls, {s.usage.input_tokens} + {s.usage.output_tokens} tokens"
+        for role, s in report.spent.items()
+    )
+    out.print(
+        f"cost {report.cost_usd:.4f} USD{f' ({tokens})' if tokens else ''}; {report.seconds} s; "
+        f"index version {report.index_version}"
+    )
 
 
 def _print_source(source: SourceReport, *, dry_run: bool) -> None:
     out.print(
         f"[bold]{source.source}[/]: {source.pages_seen} pages seen, {source.pages_changed} changed, "
         f"{source.pages_unchanged} unchanged, {source.pages_removed} removed, {source.pages_failed} failed; "
-        f"chunks: {source.chunks_added} added, {source.chunks_removed} removed"
+        f"chunks: {source.chunks_added} added, {source.chunks_kept} kept, {source.chunks_removed} removed"
     )
     if not dry_run and source.pages_changed:
         out.print(
@@ -84,20 +167,32 @@ def _print_source(source: SourceReport, *, dry_run: bool) -> None:
             f"  {source.removal_withheld} pages vanished at once, so none was removed; "
             "run again with --yes if that is right"
         )
+    if not source.pages_seen and not source.error:
+        err.print("  no page was found; see path, include and exclude of this source")
     for skipped in source.pages_skipped:
         err.print(f"  {skipped.id}: {skipped.reason}", markup=False)
+    for page in source.quarantined:
+        err.print(
+            f"  {page.id}: not indexed, since it speaks to a model: {'; '.join(page.quotes)}", markup=False
+        )
     for trouble in filter(None, (source.incomplete, source.error)):
         err.print(f"  {trouble}", markup=False)
 
 
-async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> int:
-    """One retrieval."""
+async def search(settings: Settings, request: dict[str, Any], where: list[str], *, json: bool) -> int:
+    """One retrieval; `where` are conditions on metadata such as `views>=10`."""
     from functions.retrieval.queries import request_from
+    from functions.retrieval.where import metadata_filter
 
     wanted = request_from(request)
-    response = await (await build_services(settings)).retriever.retrieve(wanted)
+    services = await build_services(settings)
+    if where:
+        metadata = metadata_filter(where, await services.table.metadata())
+        filters = wanted.filters.model_copy(update={"metadata": metadata})
+        wanted = wanted.model_copy(update={"filters": filters})
+    response = await services.retriever.retrieve(wanted)
     if json:
-        _print_json(response)
+        print_json(response)
         return 0
     for result in response.results:
         out.print(f"[bold]{_safe(result.query)}[/]: {result.verdict} (threshold {response.threshold})")
@@ -105,7 +200,8 @@ async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> 
             out.print(f"  {result.message}")
         for chunk in result.chunks:
             out.print(
-                f"  {chunk.score:.2f}  {chunk.title} › {chunk.section}  {chunk.url or chunk.page_id}",
+                f"  {chunk.score:.2f}  {' › '.join(filter(None, (chunk.title, chunk.section)))}  "
+                f"{chunk.url or chunk.page_id}\n        {_shortened(chunk.text)}",
                 markup=False,
             )
     return 0
@@ -113,13 +209,16 @@ async def search(settings: Settings, request: dict[str, Any], *, json: bool) -> 
 
 async def ask(settings: Settings, question: str, *, trace: bool, json: bool) -> int:
     """One answer; 1 where none could be made."""
+    from functions.chat.memory import question_of
     from functions.web import guarded
 
     start_trace()
-    try:
-        request = ChatRequest(messages=(Message(role="user", content=question),))
-    except ValueError as error:
-        raise InvalidRequest(f"the question is too long: {error}") from None
+    if len(question) > MAX_MESSAGE_CHARS:
+        raise InvalidRequest(
+            f"the question has {len(question)} characters, at most {MAX_MESSAGE_CHARS} are taken; shorten it"
+        )
+    request = ChatRequest(messages=(Message(role="user", content=question),))
+    question_of(request)
     agent = (await build_services(settings)).agent
     done: dict[str, Any] = {}
     async for event in guarded(agent.chat(request)):
@@ -131,11 +230,11 @@ async def ask(settings: Settings, question: str, *, trace: bool, json: bool) -> 
         elif event.event == "token" and not json:
             out.print(event.data["text"], end="", markup=False)
         elif event.event == "restart" and not json:
-            out.print("\n— starting over —")
+            out.print(f"\n— {event.data['reason']}; starting over —")
         elif event.event in {"done", "error"}:
             done = event.data
     if json:
-        _print_json(done)
+        print_json(done)
     else:
         _print_answer(done)
     if trace:
@@ -180,67 +279,23 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
     web = create_app(settings, lambda: build_services(settings), reindex)
     shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    try:
+        listener = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise InvalidRequest(
+            f"{host}:{port} cannot be listened on ({error.strerror}); choose another with --port"
+        ) from None
     out.print(f"Portavoz serves the API and a page with the widget on http://{shown}:{port}  (Ctrl-C stops)")
-    uvicorn.run(web, host=host, port=port, log_level="warning")
+    uvicorn.Server(uvicorn.Config(web, log_level="warning")).run(sockets=[listener])
 
 
-class Status(Record):
-    """What the index holds."""
+def _shortened(text: str) -> str:
+    """The beginning of a text in one line of a terminal."""
+    from textwrap import shorten
 
-    uri: str
-    index_version: int
-    rows: int
-    pages: int
-    embedding_model: str
-    embedding_dimensions: int
-    thresholds: dict[str, float]
-    models: dict[str, str]
-    breakdown: dict[str, dict[str, int]]
-    integrity: dict[str, int]
-
-
-async def status(settings: Settings, *, json: bool) -> int:
-    """Print what the index holds."""
-    found = await _status(await build_services(settings))
-    if json:
-        _print_json(found)
-        return 0
-    out.print(
-        f"[bold]{found.uri}[/], version {found.index_version}: {found.rows} chunks of {found.pages} pages"
-    )
-    out.print(
-        f"embedding: {found.embedding_model} ({found.embedding_dimensions} dimensions); models: {found.models}"
-    )
-    table = Table("by", "value", "chunks")
-    for name, counts in found.breakdown.items():
-        for value, count in sorted(counts.items(), key=lambda item: -item[1]):
-            table.add_row(name, value or "–", str(count))
-    out.print(table)
-    return 0
-
-
-async def _status(services: Services) -> Status:
-    table, settings = services.table, services.settings
-    rows = await table.columns(["id", "page_id", *BREAKDOWN, "vector_key", "reuse_key"])
-    matched, weak = services.retriever.thresholds(None)
-    roles = ("chat", "fallback", "enrichment", "judge")
-    return Status(
-        uri=table.uri,
-        index_version=await table.version(),
-        rows=len(rows),
-        pages=len({row["page_id"] for row in rows}),
-        embedding_model=table.identity.model,
-        embedding_dimensions=table.identity.dim,
-        thresholds={"matched": matched, "weak": weak},
-        models={role: model_for(role, settings).model for role in roles},
-        breakdown={name: dict(Counter(row[name] for row in rows)) for name in BREAKDOWN},
-        integrity={
-            "rows": len(rows),
-            "distinct_ids": len({row["id"] for row in rows}),
-            "with_vector": sum(bool(row["vector_key"]) for row in rows),
-            "with_enrichment": sum(bool(row["reuse_key"]) for row in rows),
-        },
-    )
+    return shorten(text, 100, placeholder=" …")
 
 
 def _safe(text: str) -> str:
@@ -249,7 +304,8 @@ def _safe(text: str) -> str:
     return escape(text)
 
 
-def _print_json(value: Record | dict[str, Any]) -> None:
+def print_json(value: Record | dict[str, Any]) -> None:
+    """A result as JSON, on standard output."""
     import json
 
     data = value.model_dump(mode="json") if isinstance(value, Record) else value

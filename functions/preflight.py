@@ -7,8 +7,9 @@ import re
 import sys
 from pathlib import Path
 
-from shared.errors import PortavozError
-from shared.settings import Settings, config_path, load_settings
+from functions.indexing.sources import check
+from shared.errors import PortavozError, SettingsError
+from shared.settings import Settings, Source, SqlSource, config_path, load_settings
 
 
 def problems(settings: Settings, folder: Path) -> list[str]:
@@ -26,12 +27,27 @@ def problems(settings: Settings, folder: Path) -> list[str]:
             )
         elif not source.path.exists():
             found.append(f"source {source.name!r}: there is no folder {source.path}")
+    found += [problem for source in settings.sources if (problem := _unfit(source))]
     token = os.environ.get("MODAL_TOKEN_ID") and os.environ.get("MODAL_TOKEN_SECRET")
     if not token and not Path(os.environ.get("MODAL_CONFIG_PATH", "~/.modal.toml")).expanduser().is_file():
         found.append(
             "there is no Modal token; run `.venv/bin/modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET"
         )
     return found
+
+
+def _unfit(source: Source) -> str | None:
+    """What a container could not do with the source."""
+    if isinstance(source, SqlSource) and source.url.startswith("sqlite"):
+        return (
+            f"source {source.name!r}: {source.url} is a file of this machine, which containers cannot read; index it from "
+            "here with `portavoz index`, or name a database server"
+        )
+    try:
+        check(source, elsewhere=True)
+    except SettingsError as error:
+        return str(error)
+    return None
 
 
 def widget_line(deploy_output: str) -> str | None:

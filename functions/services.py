@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shared.embedding import Embedder, build_embedder
+from shared.journal import Journal
 from shared.settings import EMBEDDED, EXTRACTIVE, RULES, ModelSettings, Settings, secret
 from shared.table import KnowledgeTable
 
@@ -42,12 +43,12 @@ def model_for(role: str, settings: Settings) -> ModelSettings:
     configured: ModelSettings = getattr(settings.models, role)
     if configured.model:
         return configured
-    if configured.base_url or not secret("OPENAI_API_KEY"):
+    if not secret("OPENAI_API_KEY"):
         return configured.model_copy(update={"model": BUILT_IN[role]})
     model, price_input, price_output = OPENAI_DEFAULTS[role]
-    return configured.model_copy(
-        update={"model": model, "price_input": price_input, "price_output": price_output}
-    )
+    prices = {"price_input": price_input, "price_output": price_output}
+    unset = {name: price for name, price in prices.items() if name not in configured.model_fields_set}
+    return configured.model_copy(update={"model": model, **unset})
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Services:
     table: KnowledgeTable
 
     @cached_property
+    def journal(self) -> Journal:
+        """What is kept beside the table."""
+        return Journal(self.settings.store)
+
+    @cached_property
     def enricher(self) -> Enricher:
         """Enrichment by the configured model, or by rules."""
         from functions.indexing.enrichment import ModelEnricher, RuleEnricher
@@ -67,7 +73,9 @@ class Services:
         chosen = model_for("enrichment", self.settings)
         if chosen.model == RULES:
             return RuleEnricher(self.settings)
-        return ModelEnricher(LanguageModel(chosen), self.settings)
+        other = model_for("fallback", self.settings)
+        fallback = LanguageModel(other) if other.model not in {EXTRACTIVE, chosen.model} else None
+        return ModelEnricher(LanguageModel(chosen), self.settings, fallback)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -107,16 +115,16 @@ class Services:
 
 
 async def build_services(
-    settings: Settings, *, embedder: Embedder | None = None, writes: bool = False, replace_table: bool = False
+    settings: Settings, *, embedder: Embedder | None = None, writes: bool = False, any_model: bool = False
 ) -> Services:
     """Open the table with the configured embedding model; `writes` creates it where it is missing.
 
-    `embedder` is one that is loaded already; `replace_table` allows a new embedding model to start a new table.
+    `embedder` is one that is loaded already; `any_model` opens a table of another embedding model, for a full run.
 
     Raises:
         TableUnavailable, EmbeddingMismatch: as `KnowledgeTable.open`.
         ModelUnavailable: the embedding model's dimension has to be asked for, and the server does not answer.
     """
     embedder = embedder or await build_embedder(model_for("embedding", settings))
-    table = await KnowledgeTable.open(settings.store, embedder.identity, create=writes, replace=replace_table)
+    table = await KnowledgeTable.open(settings.store, embedder.identity, create=writes, any_model=any_model)
     return Services(settings, embedder, table)

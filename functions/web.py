@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 import logging
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from starlette.exceptions import HTTPException
 
 from functions.chat import stream as events
 from functions.chat.memory import question_of
-from functions.limits import BodyLimit, Traced
+from functions.limits import BodyLimit, Contained, Traced
 from functions.retrieval.queries import explain, request_from
 from functions.services import Services
 from shared.errors import InvalidRequest, NotAuthorized, PortavozError
-from shared.records import ChatRequest, Event
+from shared.journal import FEEDBACK
+from shared.records import ChatRequest, Event, Feedback
 from shared.settings import Settings, secret
 from shared.trace import current_trace
 
@@ -34,6 +36,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+OUT_OF_ORDER = "this cannot be answered right now; please try again in a moment (the log says why)"
 log = logging.getLogger("portavoz")
 
 Connect = Callable[[], Awaitable[Services]]
@@ -46,6 +49,8 @@ def create_app(
     """The ASGI app of the named functions. `connect` opens the table; it is called until it succeeds once."""
     app = FastAPI(title="Portavoz", docs_url=None, redoc_url=None)
     services = _once(connect)
+    app.add_middleware(Contained)
+    app.add_middleware(BodyLimit)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.web.allowed_origins),
@@ -53,7 +58,6 @@ def create_app(
         allow_headers=["content-type", "authorization"],
         expose_headers=["x-trace-id"],
     )
-    app.add_middleware(BodyLimit)
     app.add_middleware(Traced)
     _handle_errors(app)
     _health(app, services)
@@ -61,7 +65,8 @@ def create_app(
         _retrieval(app, services)
     if "chat" in parts:
         _chat(app, services)
-        _widget(app)
+        _feedback(app, services)
+        _widget(app, settings)
     if "indexing" in parts and reindex is not None:
         _indexing(app, settings, reindex)
     return app
@@ -89,6 +94,7 @@ def _handle_errors(app: FastAPI) -> None:
     async def expected(request: Request, error: PortavozError) -> JSONResponse:
         if error.status >= 500:
             log.error("%s %s: %s", request.method, request.url.path, error)
+            return reply(error.status, error.code, OUT_OF_ORDER)  # the reason names the owner's places
         return reply(error.status, error.code, str(error))
 
     @app.exception_handler(HTTPException)
@@ -96,11 +102,6 @@ def _handle_errors(app: FastAPI) -> None:
         return reply(
             error.status_code, "not_found" if error.status_code == 404 else "http_error", str(error.detail)
         )
-
-    @app.exception_handler(Exception)
-    async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return reply(500, "internal_error", "something went wrong; the trace id names it in the log")
 
 
 def _health(app: FastAPI, services: Connect) -> None:
@@ -131,13 +132,27 @@ def _chat(app: FastAPI, services: Connect) -> None:
         except ValidationError as error:
             raise InvalidRequest(explain(error)) from None
         question_of(wanted)
-        stream = guarded((await services()).agent.chat(wanted))
+        ready = await services()
+        await ready.retriever.where(wanted.filters)  # a bad filter is a 400, not an error within the stream
+        stream = guarded(ready.agent.chat(wanted))
         if wanted.stream:
             return EventSourceResponse(_encoded(stream), ping=KEEP_ALIVE_S)
         last = await events.last_event(stream)
         if last.event == "error":
             return JSONResponse({"error": last.data}, status_code=503)
         return JSONResponse(last.data)
+
+
+def _feedback(app: FastAPI, services: Connect) -> None:
+    @app.post("/feedback", status_code=201)
+    async def feedback(request: Request) -> dict[str, Any]:
+        """Keep a vote on an answer."""
+        try:
+            vote = Feedback.model_validate(await _json(request))
+        except ValidationError as error:
+            raise InvalidRequest(explain(error)) from None
+        await (await services()).journal.put(FEEDBACK, {uuid.uuid4().hex: vote})
+        return {"stored": True}
 
 
 def _indexing(app: FastAPI, settings: Settings, reindex: Reindex) -> None:
@@ -156,7 +171,7 @@ def _indexing(app: FastAPI, settings: Settings, reindex: Reindex) -> None:
         return await reindex()
 
 
-def _widget(app: FastAPI) -> None:
+def _widget(app: FastAPI, settings: Settings) -> None:
     files = {file.name: file for file in WIDGET.iterdir() if file.is_file()}
     anywhere = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
 
@@ -164,9 +179,18 @@ def _widget(app: FastAPI) -> None:
     async def page() -> FileResponse:
         return FileResponse(files["page.html"], headers={"content-security-policy": PAGE_POLICY})
 
+    site = settings.site
+    shown = {
+        "title": site.name if "name" in site.model_fields_set else None,
+        "contactUrl": site.contact_url or None,
+        "starters": settings.web.starters,
+    }
+    script = files["widget.js"].read_text("utf-8").replace("SITE = {}", f"SITE = {json.dumps(shown)}")
+
     @app.get("/widget.js")
-    async def loader() -> FileResponse:
-        return FileResponse(files["widget.js"], headers=anywhere)
+    async def loader() -> Response:
+        """The loader, told what the settings say of the site; attributes of the page's script tag win."""
+        return Response(script, media_type="text/javascript", headers=anywhere)
 
     @app.get("/widget/{name}")
     async def file(name: str) -> FileResponse:

@@ -22,6 +22,7 @@ class Spent(Record):
     calls: int = 0
     usage: Usage = Usage()
     usd: float = 0.0
+    characters: int = 0  # that were sent
 
 
 class Ledger:
@@ -30,11 +31,14 @@ class Ledger:
     def __init__(self) -> None:
         self.by_role: dict[str, Spent] = {}
 
-    def add(self, role: str, usage: Usage, price: Price) -> None:
+    def add(self, role: str, usage: Usage, price: Price, characters: int = 0) -> None:
         """Record one call."""
         before = self.by_role.get(role, Spent())
         self.by_role[role] = Spent(
-            calls=before.calls + 1, usage=before.usage + usage, usd=before.usd + price.of(usage)
+            calls=before.calls + 1,
+            usage=before.usage + usage,
+            usd=before.usd + price.of(usage),
+            characters=before.characters + characters,
         )
 
     @property

@@ -15,11 +15,17 @@ from shared.language_model import client_for, translated
 from shared.records import Record, Usage
 from shared.schema import EmbeddingIdentity
 from shared.settings import EMBEDDED, ModelSettings
+from shared.tokens import MODEL_TOKENS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+LONGEST_WINDOW = MODEL_TOKENS * 16  # characters; the longest pieces of the vocabulary have 16
+
+
+SLICE = 8  # texts: 1 s of the embedded model on one core, what a question or Ctrl-C has to wait at most
 
 
 class ScoreScale(Record):
@@ -70,19 +76,34 @@ class EmbeddedE5:
 
                 self._model = E5()
 
+    async def _in_slices(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        """Outside of the event loop and of the interpreter's lock; between slices others get their turn."""
+        slices = [texts[at : at + SLICE] for at in range(0, len(texts), SLICE)]
+        vectors = [await asyncio.to_thread(self._encode, part, is_query=is_query) for part in slices]
+        return np.concatenate(vectors) if vectors else np.empty((0, self.identity.dim), dtype=np.float32)
+
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         self.load()
-        clean = [text.replace("\x00", " ") for text in texts]  # the engine reads C strings
+        clean = [self._window(text.replace("\x00", " ")) for text in texts]  # the engine reads C strings
         with self._lock:
             return np.asarray(self._model.encode(clean, is_query), dtype=np.float32)
 
+    def _window(self, text: str) -> str:
+        """The first two windows of a text, or a little less: the engine would read it all, for seconds, to their mean."""
+        text = text[:LONGEST_WINDOW]
+        while (
+            len(text) > MODEL_TOKENS and self._model.token_count(text[: len(text) // 2]) > MODEL_TOKENS + 32
+        ):
+            text = text[: len(text) // 2]  # 32: the word at the cut may fall into other tokens
+        return text
+
     async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
-        """Vectors of passages; the engine runs outside of the event loop and of the interpreter's lock."""
-        return await asyncio.to_thread(self._encode, texts, is_query=False)
+        """Vectors of passages."""
+        return await self._in_slices(texts, is_query=False)
 
     async def queries(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
         """Vectors of questions."""
-        return await asyncio.to_thread(self._encode, texts, is_query=True)
+        return await self._in_slices(texts, is_query=True)
 
 
 class ServedEmbedder:
@@ -115,7 +136,7 @@ class ServedEmbedder:
             data = sorted(reply.data, key=lambda d: d.index)
             vectors = np.asarray([d.embedding for d in data], dtype=np.float32)
             usage = Usage(input_tokens=reply.usage.prompt_tokens if reply.usage else 0)
-        ledger.add("embedding", usage, self.price)
+        ledger.add("embedding", usage, self.price, sum(map(len, texts)))
         if vectors.shape != (len(texts), self.identity.dim):
             raise ModelOutputInvalid(
                 f"{self.identity.model} returned vectors of shape {vectors.shape}, expected {(len(texts), self.identity.dim)}",

@@ -42,6 +42,10 @@ class TableUnavailable(PortavozError):
     code, status = "table_unavailable", 503
 
 
+class NoIndex(TableUnavailable):
+    """The store can be reached, and nothing was indexed into it yet."""
+
+
 class EmbeddingMismatch(PortavozError):
     """The index was built with another embedding model than the one configured."""
 

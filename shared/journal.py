@@ -16,6 +16,7 @@ from shared.records import Record
 from shared.settings import StoreSettings
 
 NAME = "journal"
+FEEDBACK, RUNS, VISITS = "feedback", "runs", "visits"  # kinds
 KEEP_VERSIONS = timedelta(hours=1)  # nobody goes back in the journal; a reader holds a version for seconds
 COMPACT_EVERY = 50  # commits; each leaves a small file that every later read opens
 R = TypeVar("R", bound=Record)
@@ -84,7 +85,7 @@ class Journal:
     async def _open(self, *, create: bool) -> Any:
         import lancedb
 
-        from shared.table import storage_options
+        from shared.store import storage_options
 
         if self._table is not None:
             return self._table

@@ -78,6 +78,7 @@ class LanguageModel:
     def __init__(self, settings: ModelSettings) -> None:
         self.name = settings.model
         self.price = Price(input=settings.price_input, output=settings.price_output)
+        self.first_token_timeout_s = settings.first_token_timeout_s
         self._settings = settings
         self._client: AsyncOpenAI | None = None
         self._refused: set[str] = set()  # optional parameters that this server does not take
@@ -127,7 +128,14 @@ class LanguageModel:
             raise ModelOutputInvalid(f"{self.name}: the reply was empty", reason="empty")
 
     async def structured(
-        self, prompt: Prompt, schema: type[S], *, role: str, ledger: Ledger, temperature: float = 0.0
+        self,
+        prompt: Prompt,
+        schema: type[S],
+        *,
+        role: str,
+        ledger: Ledger,
+        temperature: float = 0.0,
+        timeout_s: float | None = None,
     ) -> S:
         """A reply that fits `schema`; an unfit one is sent back once with what is wrong.
 
@@ -138,7 +146,7 @@ class LanguageModel:
         messages = list(prompt)
         problem = ""
         for _ in range(2):
-            text = await self._whole(messages, schema, role, ledger, temperature)
+            text = await self._whole(messages, schema, role, ledger, temperature, timeout_s)
             try:
                 return schema.model_validate_json(_json_within(text))
             except ValidationError as error:
@@ -155,7 +163,13 @@ class LanguageModel:
         )
 
     async def _whole(
-        self, messages: list[dict[str, str]], schema: type[S], role: str, ledger: Ledger, temperature: float
+        self,
+        messages: list[dict[str, str]],
+        schema: type[S],
+        role: str,
+        ledger: Ledger,
+        temperature: float,
+        timeout_s: float | None,
     ) -> str:
         form = {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True}
         with translated(self.name):
@@ -163,11 +177,12 @@ class LanguageModel:
                 self._create(
                     messages, temperature, response_format={"type": "json_schema", "json_schema": form}
                 ),
-                self._settings.timeout_s,
+                timeout_s or self._settings.timeout_s,
             )
             choice = reply.choices[0] if reply.choices else None
         text = (choice.message.content or "") if choice else ""
-        ledger.add(role, _usage(reply.usage, messages, len(text)), self.price)
+        sent = sum(len(m["content"]) for m in messages)
+        ledger.add(role, _usage(reply.usage, messages, len(text)), self.price, sent)
         self._check_finish((choice.finish_reason or "stop") if choice else "stop", len(text))
         return text
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
 
 GENERAL = "general"  # the product of what belongs to no product
 MAX_QUERIES = 5  # one retrieval call; contract 1.3
@@ -13,6 +23,12 @@ MAX_QUERY_CHARS = 2000  # some 350 words: longer is a pasted document, not a que
 MAX_MESSAGE_CHARS = 8000  # a visitor's message may quote an error log; the body limit is 256 KiB
 MAX_LIMIT = 50  # chunks per query: more than any model reads
 
+MAX_CONDITIONS, MAX_VALUES = (
+    20,
+    100,
+)  # of a metadata filter: each value of a list column is a comparison of its own
+
+MetadataValue = StrictStr | StrictBool | StrictInt | StrictFloat | datetime | tuple[StrictStr, ...]
 Verdict = Literal["matched", "weak", "nothing_matched"]
 AnswerVerdict = Literal["answered", "partial", "not_in_site", "out_of_scope", "unavailable"]
 
@@ -39,15 +55,22 @@ class Page(Record):
     product: str | None = None  # pinned by the source or the page; None: enrichment decides
     content_type: str | None = None
     published_at: datetime | None = None
+    metadata: dict[str, MetadataValue] = {}  # mirrored into columns of the table; no value: not named here
+    # starts of what was cut because it speaks to a model (functions/indexing/quarantine.py); not part of the content
+    quarantined: tuple[str, ...] = Field((), exclude=True)
 
 
 class Chunk(Record):
-    """A passage of a page, about 150 words. `section` is its heading path, `A › B`."""
+    """A passage of a page, about 150 words. `section` is its heading path, `A › B`.
+
+    `language` is set where it is surely written in another language of the site than its page.
+    """
 
     id: str
     ordinal: int
     section: str
     text: str
+    language: str = ""
 
 
 class Enrichment(Record):
@@ -95,6 +118,7 @@ class Row(Record):
     page_hash: str  # hash of everything the page's rows depend on
     terms: str  # analysed words for the full-text index
     vector: tuple[float, ...]
+    metadata: dict[str, MetadataValue] = {}  # the columns `meta_<name>`
 
 
 # --- retrieval -----------------------------------------------------------------------------------
@@ -112,6 +136,21 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 Instant = Annotated[datetime, AfterValidator(_utc)]
 
 
+Scalar = StrictStr | StrictBool | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)] | None
+
+
+class Span(Record):
+    """A range, both ends included; an end that is not given is open."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+
+    start: Scalar = Field(None, alias="from")
+    end: Scalar = Field(None, alias="to")
+
+
+Condition = Scalar | Annotated[tuple[Scalar, ...], Field(max_length=MAX_VALUES)] | Span
+
+
 class Filters(Record):
     """A pre-filter: every field given must hold; a field with several values holds for any of them."""
 
@@ -122,6 +161,7 @@ class Filters(Record):
     page_id: Names | None = None
     published_after: Instant | None = None  # inclusive
     published_before: Instant | None = None  # exclusive
+    metadata: Annotated[dict[str, Condition], Field(max_length=MAX_CONDITIONS)] | None = None
 
 
 class RetrieveRequest(Record):
@@ -194,6 +234,14 @@ class ChatRequest(Record):
     page_url: str | None = Field(None, max_length=2000)
     filters: Filters = Filters()
     stream: bool = True
+
+
+class Feedback(Record):
+    """A visitor's vote on an answer."""
+
+    answer_id: str = Field(min_length=1, max_length=100)
+    rating: Literal[1, -1]
+    comment: str = Field("", max_length=2000)
 
 
 class Source(Record):

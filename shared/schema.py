@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from shared.errors import TableUnavailable
+from shared.metadata import PREFIX, Kind, kinds_in, read_back, stored
 from shared.records import Passage, Record, Row
 
 FORMAT = 1  # raised when rows of an older release cannot be read by this one
@@ -60,10 +61,27 @@ def identity_of(schema: pa.Schema) -> EmbeddingIdentity:
 
 def to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     """Rows as an Arrow table of `schema`."""
-    return pa.Table.from_pylist([row.model_dump() for row in rows], schema=schema)
+    kinds = kinds_in(schema)
+    values = []
+    for row in rows:
+        columns = row.model_dump(exclude={"metadata"})
+        columns |= {PREFIX + name: stored(value, kinds[name]) for name, value in row.metadata.items()}
+        values.append(columns)
+    return pa.Table.from_pylist(values, schema=schema)
 
 
 def to_passage(values: dict[str, Any], score: float) -> Passage:
     """A passage from the columns `PASSAGE_COLUMNS` of one row."""
     fields = {name: values[name] for name in PASSAGE_COLUMNS}
     return Passage(**fields | {"keywords": tuple(values["keywords"] or ()), "score": score})
+
+
+def to_row(values: dict[str, Any], kinds: Mapping[str, Kind]) -> Row:
+    """A row from all columns of the table, `kinds` those of its metadata."""
+    fields = {name: values[name] for name in Row.model_fields if name in values}
+    metadata = {
+        name: read_back(value, kind)
+        for name, kind in kinds.items()
+        if (value := values[PREFIX + name]) is not None
+    }
+    return Row(**fields, metadata=metadata)

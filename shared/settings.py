@@ -24,6 +24,7 @@ from pydantic_settings import (
 from shared.errors import SettingsError
 from shared.records import GENERAL
 from shared.source_settings import (
+    HINTS,
     CrawlSource,
     FeedSource,
     FolderSource,
@@ -84,6 +85,12 @@ class ModelSettings(Section):
     max_output_tokens: int = Field(800, gt=0)  # a short answer is 50–250 tokens; the rest is room for tables
     price_input: float = Field(0, ge=0)  # USD per million tokens
     price_output: float = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _names_a_model(self) -> ModelSettings:
+        if self.base_url and not self.model:
+            raise ValueError("model is missing: name the model that the server at base_url shall use")
+        return self
 
 
 class Models(Section):
@@ -156,6 +163,7 @@ class WebSettings(Section):
     """The public endpoint."""
 
     allowed_origins: tuple[str, ...] = ()
+    starters: dict[Language, tuple[str, ...]] = Field({})  # questions that the widget offers, by language
     admin_token_env: str = "PORTAVOZ_ADMIN_TOKEN"
 
 
@@ -277,7 +285,7 @@ def load_settings(path: Path | None = None) -> Settings:
     try:
         settings = Settings(**data)
     except ValidationError as error:
-        raise SettingsError("\n".join(_explain(e, file) for e in error.errors())) from None
+        raise SettingsError("\n".join(dict.fromkeys(_explain(e, file) for e in _apart(error)))) from None
     except EnvironmentNotJson as error:
         raise SettingsError(
             f'{_variable_not_json(error)}: lists and tables are written as JSON in variables, such as ["en"]'
@@ -285,10 +293,20 @@ def load_settings(path: Path | None = None) -> Settings:
     return _resolve_paths(settings, file.parent)
 
 
+def _apart(error: ValidationError) -> list[Any]:
+    """The errors without those of the other half of a union: a number out of range is not also no "auto"."""
+    found: list[Any] = list(error.errors())
+    return [e for e in found if not (e["type"] == "literal_error" and isinstance(e["input"], int | float))]
+
+
 def _check_variables() -> None:
     """Variables of an unknown section are errors, as unknown keys of the file are."""
     sections = set(Settings.model_fields)
     for name in os.environ:
+        section = name.removeprefix(PREFIX).split("_")[0].lower()
+        if name.startswith(PREFIX) and "__" not in name and section in sections and not _is_secret(name):
+            right = f"{PREFIX}{section.upper()}__{name.removeprefix(PREFIX)[len(section) + 1 :]}"
+            raise SettingsError(f"{name}: no such variable; two underscores follow the section: {right}")
         if name.startswith(PREFIX) and "__" in name:
             section = name.removeprefix(PREFIX).split("__")[0].lower()
             if section not in sections:
@@ -297,9 +315,23 @@ def _check_variables() -> None:
                 )
 
 
+def _is_secret(name: str) -> bool:
+    """Whether the owner may have named a secret so (`…_env` keys)."""
+    return name.endswith(("_KEY", "_TOKEN", "_SECRET", "_URL", "_PASSWORD"))
+
+
+MEANT = {  # pydantic's word for it → what to write
+    "tuple_type": 'a list is needed, such as ["en"]; of tables, each is headed by double brackets, such as [[sources]]',
+    "path_type": "a path as text is needed",
+    "string_pattern_mismatch": "this spelling is not allowed",
+}
+
+
 def _explain(error: Any, file: Path) -> str:
     """One line for one pydantic error: where, which key, what is wrong, what is allowed."""
-    place = [str(p) for p in error["loc"] if p not in ("float", "literal['auto']")]
+    place = [
+        str(p) for p in error["loc"] if not str(p).startswith(("float", "constrained-float", "literal["))
+    ]
     kind = place.pop(2) if place[:1] == ["sources"] and len(place) > 2 else ""
     if error["type"].startswith("union_tag"):
         place.append("kind")
@@ -310,9 +342,12 @@ def _explain(error: Any, file: Path) -> str:
         return f"{where}: {key}: unknown key; allowed here: {', '.join(allowed)}"
     if error["type"] == "missing":
         return f"{where}: {key}: this key is missing; it is required"
+    message = MEANT.get(error["type"], error["msg"].removeprefix("Value error, "))
+    if error["type"] == "string_pattern_mismatch":
+        message += "; " + HINTS.get(error["ctx"]["pattern"], f"the pattern is {error['ctx']['pattern']}")
     given = error.get("input")
     shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
-    return f"{where}: {key}: {error['msg'].removeprefix('Value error, ')}{shown}"
+    return f"{where}: {key}: {message}{shown}"
 
 
 def _variables_of(place: list[str]) -> list[str]:
@@ -351,7 +386,11 @@ def _resolve_paths(settings: Settings, folder: Path) -> Settings:
         else settings.store.model_copy(update={"uri": str((folder / uri).resolve())})
     )
     sources = tuple(
-        s.model_copy(update={"path": (folder / s.path).resolve()}) if isinstance(s, FolderSource) else s
+        s.model_copy(update={"path": (folder / s.path).resolve()})
+        if isinstance(s, FolderSource)
+        else s.below(folder)
+        if isinstance(s, SqlSource)
+        else s
         for s in settings.sources
     )
     return settings.model_copy(update={"store": store, "sources": sources})

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+HINTS = {  # what a pattern asks for, in words
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, dots, hyphens and underscores, without blanks",
+    r"^[a-z]{2,3}$": 'a code of two or three letters, such as "es"',
+    r"^https?://[^\s/]+": "an address that starts with http:// or https://",
+}
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$", description="ISO 639 code, such as es")]
+Column = Annotated[str, Field(min_length=1)]
 WebAddress = Annotated[str, Field(pattern=r"^https?://[^\s/]+", description="an http(s) address")]
 
 
@@ -76,23 +83,59 @@ class FeedSource(WebSource):
 
 
 class SqlSource(SourceBase):
-    """The rows of a table or of one SELECT, read only. `url` is a SQLAlchemy URL; secrets go to `url_env`."""
+    """The rows of a table or of one SELECT, read only. `url` is a SQLAlchemy URL; secrets go to `url_env`.
+
+    Columns that are named here and are not in the table are errors when the source is read.
+    """
 
     kind: Literal["sql"]
     url: str = ""
     url_env: str = ""  # the environment variable that holds the URL
-    table: str = ""
+    table: str = ""  # a table or a view, as `name` or `schema.name`
     query: str = ""  # instead of `table`: one SELECT
-    key: str
-    text: str | tuple[str, ...]  # columns of long text, joined in this order
-    title: str = ""
+    key: str  # a column whose values are unique: the page is named `source/key`
+    text: Annotated[
+        tuple[Column, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v), Field(min_length=1)
+    ]  # columns of long text, joined in this order
+    title: str = ""  # a column
     page_url: str = ""  # a column, or a template such as https://example.com/articles/{slug}
     published_at: str = ""  # a column
-    updated_at: str = ""  # a column: rows that are not newer than the last run's newest are not read again
-    metadata: tuple[str, ...] = ()  # columns mirrored with their types into filterable fields
-    category_column: str = ""
+    updated_at: str = ""  # a column that changes with each change of a row: other rows are not read again
+    metadata: tuple[
+        Annotated[str, Field(pattern=r"^\w+$")], ...
+    ] = ()  # columns mirrored as filterable fields
+    category_column: str = ""  # where it is empty, `category` holds
     language_column: str = ""
     format: Literal["markdown", "html", "text"] = "markdown"
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> SqlSource:
+        for one, other, hint in (
+            ("url", "url_env", "url_env names the environment variable that holds it"),
+            ("table", "query", "query is one SELECT"),
+        ):
+            if bool(getattr(self, one)) == bool(getattr(self, other)):
+                both = "both are set" if getattr(self, one) else "neither is set"
+                raise ValueError(f"{one} or {other}: {both}; set one of them ({hint})")
+        template = "{" in self.page_url or "://" in self.page_url
+        if template and not re.fullmatch(r"https?://[^{}]+(\{[^{}]+\}[^{}]*)+", self.page_url):
+            raise ValueError(
+                "page_url: give a column, or a template with columns in braces such as https://example.com/{slug}"
+            )
+        return self
+
+    @property
+    def template_columns(self) -> tuple[str, ...]:
+        """The columns that `page_url` names."""
+        found = tuple(re.findall(r"\{([^{}]+)\}", self.page_url))
+        return found or ((self.page_url,) if self.page_url else ())
+
+    def below(self, folder: Path) -> SqlSource:
+        """With the file of a SQLite database counted from `folder`."""
+        match = re.fullmatch(r"(sqlite(?:\+\w+)?:///)([^/:].*)", self.url)
+        if match is None:
+            return self
+        return self.model_copy(update={"url": match[1] + str((folder / match[2]).resolve())})
 
 
 Source = Annotated[

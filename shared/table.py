@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from shared.errors import EmbeddingMismatch, TableUnavailable
+from shared.columns import add_columns
+from shared.errors import EmbeddingMismatch, NoIndex, TableUnavailable
+from shared.metadata import Kind, kinds_in, kinds_needed
 from shared.records import Passage, Record, Row
 from shared.schema import (
     PASSAGE_COLUMNS,
     EmbeddingIdentity,
     identity_of,
-    schema_for,
     to_arrow,
     to_passage,
+    to_row,
 )
+from shared.store import connect, create_indices, open_or_create, overwrite
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -27,18 +30,21 @@ if TYPE_CHECKING:
 
     from shared.settings import StoreSettings
 
-NAME = "chunks"
-FILTERED = ("product", "content_type", "language", "source", "category")  # few values each: bitmaps
-KEYED = ("id", "page_id", "reuse_key", "vector_key", "published_at")  # many values or ranges: trees
+NAME, BESIDE = "chunks", "chunks_next"  # the live table, and the one that a full run builds beside it
 MAINTAIN_TRIES = 5  # each conflict means that another process got one step further
 KEEP_VERSIONS = timedelta(days=7)  # a bad publish is noticed within a week; tagged versions stay longer
-OPENING_TRIES, OPENING_PAUSE_S = 40, 0.05  # 2 s: the first commit on object storage takes some 0.2 s
-# Where two processes create at once one fails, at the table or (object storage lets both make it) at an index.
-OTHER_CREATOR = ("already exists", "concurrent transaction Overwrite", "concurrent transaction CreateIndex")
 STEP = 5000  # rows a scan holds in memory at once; 5,000 × 384 floats are 8 MB
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Version(Record):
+    """A named version of the table."""
+
+    number: int
+    name: str
+    at: datetime
 
 
 class Hit(Record):
@@ -67,10 +73,12 @@ def _translated(
 class KnowledgeTable:
     """The table of chunks. Every search takes a pre-filter; a page is replaced in one commit."""
 
-    def __init__(self, table: Any, uri: str, schema: Any) -> None:
+    def __init__(self, table: Any, store: StoreSettings, schema: Any) -> None:
         self._table = table
+        self._store = store
         self._schema = schema
-        self.uri = uri
+        self._checked = -1  # the version whose embedding model was looked at
+        self.uri = store.uri
         self.identity = identity_of(schema)
 
     @classmethod
@@ -80,42 +88,39 @@ class KnowledgeTable:
         identity: EmbeddingIdentity | None = None,
         *,
         create: bool = False,
-        replace: bool = False,
+        any_model: bool = False,
+        name: str = NAME,
     ) -> KnowledgeTable:
         """Open the table; with `create`, make it for vectors of `identity` where it is missing.
 
-        `replace` makes an empty table in its place if it holds vectors of another model.
+        `any_model` opens it whatever model its vectors are of, to be replaced by a full run.
 
         Raises:
             TableUnavailable: it does not exist (and `create` is not set), or the store cannot be reached.
             EmbeddingMismatch: it holds vectors of another model than `identity`.
         """
-        import lancedb
-
         # Other processes' commits: at once on a disk (a stat), within 5 s on object storage (a list request each).
         freshness = timedelta(seconds=5 if "://" in store.uri and not create else 0)
         try:
-            connection = await lancedb.connect_async(
-                store.uri, storage_options=storage_options(store), read_consistency_interval=freshness
-            )
-            table = await _open_or_create(connection, identity if create else None)
+            connection = await connect(store, freshness)
+            table = await open_or_create(connection, name, identity if create else None)
             schema = await table.schema() if table else None
-            if replace and identity and table and identity_of(schema) != identity:
-                await connection.drop_table(NAME)
-                table = await _open_or_create(connection, identity)
-                schema = await table.schema()
         except (ValueError, RuntimeError, OSError) as error:
             raise TableUnavailable(f"cannot open the table at {store.uri}: {error}") from error
         if table is None:
-            raise TableUnavailable(f"there is no index at {store.uri} yet; run `portavoz index` first")
-        opened = cls(table, store.uri, schema)
-        if identity is not None and opened.identity != identity:
+            raise NoIndex(f"there is no index at {store.uri} yet; run `portavoz index` first")
+        opened = cls(table, store, schema)
+        if identity is not None and not any_model:
+            opened._must_hold(identity)
+        return opened
+
+    def _must_hold(self, identity: EmbeddingIdentity) -> None:
+        if self.identity != identity:
             raise EmbeddingMismatch(
-                f"the index at {store.uri} was built with {opened.identity.model} ({opened.identity.dim} dimensions), "
+                f"the index at {self.uri} was built with {self.identity.model} ({self.identity.dim} dimensions), "
                 f"the settings say {identity.model} ({identity.dim}); set [models.embedding] back, "
                 "or rebuild with `portavoz index --full`"
             )
-        return opened
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -123,6 +128,24 @@ class KnowledgeTable:
     async def version(self) -> int:
         """The version of the table that this handle sees."""
         return int(await self._table.version())
+
+    @_translated
+    async def check(self) -> int:
+        """The version of now, after making sure that another process has not put vectors of another model there.
+
+        Raises:
+            EmbeddingMismatch: it has; this process must be started with the settings of now.
+        """
+        version = int(await self._table.version())
+        if version != self._checked:
+            before, self._schema = self.identity, await self._table.schema()
+            self.identity = identity_of(self._schema)
+            try:
+                self._must_hold(before)
+            finally:
+                self.identity = before
+            self._checked = version
+        return version
 
     @_translated
     async def rows(self, where: Expr | None = None) -> int:
@@ -133,6 +156,11 @@ class KnowledgeTable:
         return int((await self._table.query().where(where).select(["id"]).to_arrow()).num_rows)
 
     @_translated
+    async def metadata(self) -> dict[str, Kind]:
+        """The metadata that rows can be filtered by, with the kinds of its values."""
+        return kinds_in(await self._table.schema())
+
+    @_translated
     async def columns(self, names: Sequence[str], where: Expr | None = None) -> list[dict[str, Any]]:
         """The named columns of all rows that match, in no order."""
         query = self._table.query().select(list(names))
@@ -140,6 +168,15 @@ class KnowledgeTable:
             query = query.where(where)
         batches = await query.to_batches(max_batch_length=STEP)
         return [row async for batch in batches for row in batch.to_pylist()]
+
+    @_translated
+    async def rows_of(self, page_ids: Sequence[str]) -> list[Row]:
+        """All rows of the pages named."""
+        from lancedb.expr import col
+
+        found = await self._table.query().where(col("page_id").isin(list(page_ids))).to_arrow()
+        kinds = kinds_in(found.schema)
+        return [to_row(values, kinds) for values in found.to_pylist()]
 
     @_translated
     async def nearest(self, vectors: NDArray[np.float32], where: Expr | None, limit: int) -> list[list[Hit]]:
@@ -185,12 +222,15 @@ class KnowledgeTable:
 
         if not page_ids:
             return
+        await self.check()
         merge = (
             self._table.merge_insert("id")
             .when_matched_update_all()
             .when_not_matched_insert_all()
             .when_not_matched_by_source_delete(col("page_id").isin(list(page_ids)))
         )
+        # always of now: a row written without a column that another process added would keep its old value there
+        self._schema = await add_columns(self._table, kinds_needed(row.metadata for row in rows))
         await merge.execute(to_arrow(rows, self._schema))
 
     @_translated
@@ -201,6 +241,7 @@ class KnowledgeTable:
         """
         for _ in range(MAINTAIN_TRIES):
             try:
+                await create_indices(self._table)
                 await self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
             except RuntimeError as error:
                 if "Retryable commit conflict" not in str(error):
@@ -216,53 +257,61 @@ class KnowledgeTable:
         await self._table.tags.create(name, version)
         return version
 
+    @_translated
+    async def untag(self, names: Sequence[str]) -> None:
+        """Let versions go: maintenance forgets them when they are a week old."""
+        for name in names:
+            await self._table.tags.delete(name)
 
-def storage_options(store: StoreSettings) -> dict[str, str] | None:
-    """What LanceDB needs to reach the store besides the `AWS_*` variables."""
-    if "://" not in store.uri:
-        return None
-    options = {"aws_region": store.region, "aws_endpoint": store.endpoint}
-    if store.endpoint.startswith("http://"):
-        options["allow_http"] = "true"
-    return {name: value for name, value in options.items() if value}
+    @_translated
+    async def versions(self) -> list[Version]:
+        """The named versions, oldest first."""
+        when = {v["version"]: v["timestamp"] for v in await self._table.list_versions()}
+        named = {name: int(tag["version"]) for name, tag in (await self._table.tags.list()).items()}
+        found = [Version(number=n, name=name, at=when[n]) for name, n in named.items() if n in when]
+        return sorted(found, key=lambda version: (version.number, version.name))
 
+    @_translated
+    async def restore(self, number: int) -> int:
+        """Make the rows of now those of an earlier version, as a new version; the versions between stay.
 
-async def _open_or_create(connection: Any, identity: EmbeddingIdentity | None) -> Any:
-    """The table; made when `identity` is given; None when it is missing and may not be made."""
-    if NAME in (await connection.list_tables()).tables:
-        return await _open(connection)
-    if identity is None:
-        return None
-    try:
-        table = await connection.create_table(NAME, schema=schema_for(identity))
-        await _create_indices(table)
-    except (ValueError, RuntimeError) as error:
-        if not any(sign in str(error) for sign in OTHER_CREATOR):
-            raise
-        return await _open(connection)  # another process was faster, and makes the indices
-    return table
+        Raises:
+            EmbeddingMismatch: that version holds vectors of another model than this process makes.
+        """
+        earlier = await open_or_create(await connect(self._store, timedelta(0)), NAME, None)
+        await earlier.checkout(number)
+        held = identity_of(await earlier.schema())
+        if held != self.identity:
+            raise EmbeddingMismatch(
+                f"version {number} was built with {held.model} ({held.dim} dimensions), the settings say "
+                f"{self.identity.model}; set [models.embedding] to {held.model} first"
+            )
+        await earlier.restore()
+        await self._table.checkout_latest()
+        return int(await self._table.version())
 
+    @_translated
+    async def beside(self, identity: EmbeddingIdentity) -> KnowledgeTable:
+        """The table that a full run fills beside this one; what a run that was cut off has put there is kept."""
+        table = await KnowledgeTable.open(self._store, identity, create=True, any_model=True, name=BESIDE)
+        if table.identity != identity:
+            await self.drop_beside()
+            table = await KnowledgeTable.open(self._store, identity, create=True, name=BESIDE)
+        return table
 
-async def _open(connection: Any) -> Any:
-    """Open a table that is listed; its first version may still be on its way from the process that creates it."""
-    for _ in range(OPENING_TRIES):
-        try:
-            return await connection.open_table(NAME)
-        except ValueError as error:
-            if "not found" not in str(error):
-                raise
-            await asyncio.sleep(OPENING_PAUSE_S)
-    return await connection.open_table(NAME)
+    @_translated
+    async def drop_beside(self) -> None:
+        """Remove the table of a full run."""
+        connection = await connect(self._store, timedelta(0))
+        if BESIDE in (await connection.list_tables()).tables:
+            await connection.drop_table(BESIDE)
 
-
-async def _create_indices(table: Any) -> None:
-    """Indices on all filter columns from the start; rows that are newer than an index are found all the same."""
-    from lancedb.index import FTS, Bitmap, BTree
-
-    for name in FILTERED:
-        await table.create_index(name, config=Bitmap())
-    for name in KEYED:
-        await table.create_index(name, config=BTree())
-    # `terms` is analysed already (shared/analysis.py): here only split at blanks
-    plain = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False)
-    await table.create_index("terms", config=plain)
+    @_translated
+    async def switch(self) -> None:
+        """Put the table of a full run in the place of this one, in one commit, and remove it there."""
+        await asyncio.to_thread(overwrite, self._store, NAME, BESIDE)
+        await self._table.checkout_latest()
+        self._schema = await self._table.schema()
+        self.identity = identity_of(self._schema)
+        await create_indices(self._table)
+        await self.drop_beside()

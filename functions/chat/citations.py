@@ -9,7 +9,10 @@ from urllib.parse import quote as percent
 import numpy as np
 
 from shared.analysis import analyse
+from shared.errors import ModelUnavailable
+from shared.language import split_sentences
 from shared.records import Citation, Passage, Record
+from shared.trace import current_trace
 
 MARK = re.compile(r"\s?\[(?:Source\s+)?(\d+)(?:\s*,\s*\d+)*\]|【(\d+)】", re.IGNORECASE)
 NUMBERS = re.compile(r"\d+")
@@ -63,7 +66,8 @@ async def check(
 
 def text_fragment(url: str, quote: str) -> str:
     """The URL with a fragment that shows the quoted words (WICG: "URL Fragment Text Directives")."""
-    words = re.sub(r"[`*|]", "", quote).split()[:FRAGMENT_WORDS]
+    first = quote.strip("| ").split(" | ")[0]  # browsers do not search across the cells of a table
+    words = re.sub(r"[`*|]", "", first).split()[:FRAGMENT_WORDS]
     if not url.startswith(("http://", "https://")) or not words:
         return url
     directive = percent(" ".join(words), safe="").replace("-", "%2D")
@@ -141,7 +145,11 @@ async def _by_meaning(
         parts = [
             s for line in passage.text.splitlines() for s in _sentences(line, passage.language) if s.strip()
         ]
-        vectors = await similar([plain, *parts])
+        try:
+            vectors = await similar([plain, *parts])
+        except ModelUnavailable as error:  # then words alone decide, and a translation is not recognised
+            current_trace().note("meaning not compared", error=str(error))
+            return {}
         scores = vectors[1:] @ vectors[0]
         if parts and float(scores.max()) >= alike:
             found[number] = " ".join(parts[int(scores.argmax())].split()[:QUOTE_WORDS])
@@ -150,11 +158,9 @@ async def _by_meaning(
 
 def _sentences(line: str, language: str) -> list[str]:
     """Sentences of a line, list and quote marks left out; citation marks stay with the sentence before them."""
-    from sentencex import segment
-
     body = line.strip()[len(_marker(line).strip()) :].strip()
     joined: list[str] = []
-    for part in segment(language or "en", body):
+    for part in split_sentences(body, language):
         rest = re.match(rf"(?:{MARK.pattern})+[.\s]*", part, re.IGNORECASE)
         if joined and rest:
             joined[-1] += rest.group().rstrip(". ")

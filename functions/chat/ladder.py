@@ -78,7 +78,9 @@ class Ladder:
         """
         for index, model in self._usable():
             try:
-                reply = await model.structured(prompt, schema, role=role, ledger=ledger)
+                reply = await model.structured(
+                    prompt, schema, role=role, ledger=ledger, timeout_s=model.first_token_timeout_s
+                )  # a plan has some 60 tokens; a visitor waits for it
             except (ModelUnavailable, SettingsError) as error:
                 self._failed(index, error)
             else:

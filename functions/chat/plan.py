@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from functions.chat.ladder import Ladder
+from shared.analysis import analyse
 from shared.cost import Ledger
 from shared.errors import ModelUnavailable
 from shared.language import detect_language
@@ -54,8 +55,16 @@ async def make_plan(
             facts["failed"] = str(error)
             return plain
         queries = tuple(dict.fromkeys(q.strip()[:MAX_QUERY_CHARS] for q in draft.queries if q.strip()))
+        if not history and not _about(question, queries):  # small models have sent the names of the routes
+            queries = (*queries, question[:MAX_QUERY_CHARS])[-MAX_QUERIES:]
         facts |= {"route": draft.route, "queries": queries, "language": language}
     return Plan(route=draft.route, queries=queries or plain.queries, language=language)
+
+
+def _about(question: str, queries: tuple[str, ...]) -> bool:
+    """Whether a query shares a word with the question; in a conversation it may stand for "the second one"."""
+    asked = set(analyse(question, ""))
+    return any(asked & set(analyse(query, "")) for query in queries)
 
 
 def question_language(question: str, settings: Settings) -> str:

@@ -12,7 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from shared.analysis import words
+from shared.language import split_sentences
 from shared.records import Record
+from shared.tokens import CHUNK_TOKENS, estimated_tokens
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 CHARS_PER_WORD = (
     8  # the longest mean of a European language with its blank (German 7.2): code and URLs count more
 )
+HEADING_CHARS = 300  # longer: a paragraph marked as heading; it would fill the header of every chunk below
+INFO_CHARS = 30  # of a code block's language; longer: marks for a highlighter
+LEAD_TOKENS = CHUNK_TOKENS // 3  # a table head that is longer is not repeated: no room for rows would be left
 
 
 class Unit(Record):
@@ -49,14 +54,14 @@ class Section(Record):
 
 
 def sections(markdown: str, language: str, largest: int) -> list[Section]:
-    """The sections of a page, in order; no unit is larger than `largest` words (a single word excepted)."""
+    """The sections of a page, in order; no unit is larger than `largest` words, or than what a model reads."""
     from markdown_it.tree import SyntaxTreeNode
 
     found: list[Section] = []
     path: list[tuple[int, str]] = []
     units: list[Unit] = []
     for node in SyntaxTreeNode(_parser().parse(markdown)).children:
-        if node.type != "heading":
+        if node.type != "heading" or len(_inline(node)) > HEADING_CHARS:
             units.extend(small for unit in _units(node, language) for small in _split(unit, largest))
             continue
         found.append(Section(path=tuple(text for _, text in path), units=tuple(units)))
@@ -76,13 +81,16 @@ def _parser() -> MarkdownIt:
 
 def _units(node: SyntaxTreeNode, language: str) -> Iterator[Unit]:
     """The units of one block."""
-    if node.type == "paragraph":
+    if node.type in {"paragraph", "heading"}:
         yield from _sentences(_inline(node), language)
     elif node.type in {"bullet_list", "ordered_list"}:
         for number, item in enumerate(node.children):
             yield Unit(text=_item(item, _marker(node, number)), glue="\n\n" if number == 0 else "\n")
     elif node.type in {"fence", "code_block"}:
-        yield Unit(text=f"```{node.info.split(' ')[0].strip()}\n{node.content.rstrip()}\n```", glue="\n\n")
+        yield Unit(
+            text=f"```{node.info.split(' ')[0].strip()[:INFO_CHARS]}\n{node.content.rstrip()}\n```",
+            glue="\n\n",
+        )
     elif node.type == "table":
         yield from _rows(node)
     elif node.type == "html_block":
@@ -109,13 +117,7 @@ def _inline(node: SyntaxTreeNode) -> str:
 
 
 def _sentences(text: str, language: str) -> Iterator[Unit]:
-    from sentencex import segment
-
-    text = " ".join(text.split())
-    if not text:
-        return
-    kept = [s for s in (s.strip() for s in segment(language or "en", text)) if s]
-    for number, sentence in enumerate(kept):
+    for number, sentence in enumerate(split_sentences(" ".join(text.split()), language)):
         yield Unit(text=sentence, glue="\n\n" if number == 0 else " ")
 
 
@@ -145,17 +147,16 @@ def _rows(table: SyntaxTreeNode) -> Iterator[Unit]:
         for row in part.children
     ]
     head = f"{lines[0]}\n|{' --- |' * len(table.children[0].children[0].children)}"
-    if len(lines) == 1:
+    lead = head if estimated_tokens(head) <= LEAD_TOKENS else ""
+    if len(lines) == 1 or not lead:
         yield Unit(text=head, glue="\n\n")
     for number, line in enumerate(lines[1:]):
-        yield (
-            Unit(text=line, glue="\n\n", lead=head) if number == 0 else Unit(text=line, glue="\n", lead=head)
-        )
+        yield Unit(text=line, glue="\n\n" if number == 0 and lead else "\n", lead=lead)
 
 
 def _split(unit: Unit, largest: int) -> Iterator[Unit]:
     """`unit` in pieces of at most `largest` words: code by lines, text at blanks, the rest by characters."""
-    if unit.size <= largest:
+    if _fits(unit, largest):
         yield unit
         return
     fence = unit.text.split("\n", 1)[0] if unit.text.startswith("```") else None
@@ -165,17 +166,29 @@ def _split(unit: Unit, largest: int) -> Iterator[Unit]:
     )
     if len(atoms) == 1 and " " in body.strip():
         atoms = re.findall(r"\S+\s*", body)
-    width = largest * 2  # two CJK characters are a word
+    opening, closing = (f"{fence}\n", "\n```") if fence is not None else ("", "")
+    # two CJK characters are a word; a character has at most two tokens, the rest is for a table's head or a fence
+    width = min(largest * 2, CHUNK_TOKENS // 3)
     atoms = [atom[i : i + width] for atom in atoms for i in range(0, len(atom), width)]
     pieces: list[str] = []
+    tokens = 0  # of the last piece, at most: parts together have no more than each by itself
     for atom in atoms:
+        tokens += estimated_tokens(atom)
         joined = (pieces[-1] if pieces else "") + atom
-        if pieces and Unit(text=joined, glue="").size <= largest:
+        if pieces and _fits(unit.model_copy(update={"text": f"{opening}{joined}{closing}"}), largest, tokens):
             pieces[-1] = joined
         else:
             pieces.append(atom)
+            tokens = estimated_tokens(f"{unit.lead}{opening}{atom}{closing}") + 3
     for number, piece in enumerate(pieces):
-        text = f"{fence}\n{piece.rstrip()}\n```" if fence is not None else piece.strip()
+        text = f"{opening}{piece.rstrip()}{closing}" if fence is not None else piece.strip()
         glue = unit.glue if number == 0 else "\n\n" if fence is not None else "\n" if "\n" in body else " "
         if text:
             yield Unit(text=text, glue=glue, lead=unit.lead)
+
+
+def _fits(unit: Unit, largest: int, tokens: int = CHUNK_TOKENS + 1) -> bool:
+    """Whether a unit may stand alone; `tokens` is a bound that saves the count where it is low enough."""
+    if unit.size > largest:
+        return False
+    return tokens <= CHUNK_TOKENS or estimated_tokens(f"{unit.lead}\n{unit.text}") <= CHUNK_TOKENS

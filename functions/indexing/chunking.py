@@ -14,23 +14,29 @@ import itertools
 from collections.abc import Sequence
 
 from functions.indexing.blocks import Section, Unit, sections
+from shared.language import surely_written_in
 from shared.records import Chunk, Page
+from shared.tokens import CHUNK_TOKENS, estimated_tokens
 
 ALONE = 30  # words; a section of less says too little to be found by itself (two sentences have some 35)
 SEPARATOR = " › "
 
 
-def chunk_page(page: Page, chunk_words: int, overlap_words: int) -> list[Chunk]:
+def chunk_page(
+    page: Page, chunk_words: int, overlap_words: int, languages: Sequence[str] = ()
+) -> list[Chunk]:
     """The chunks of a page, in order. The same page gives the same chunks.
 
-    A chunk holds at most `chunk_words` words of its own and at most `overlap_words` repeated from the chunk before.
+    A chunk holds at most `chunk_words` words of its own and at most `overlap_words` repeated from the chunk before,
+    and with both no more tokens than an embedding model reads (shared/tokens.py): code, tables and addresses have
+    many to a word. A chunk that is surely in another of the site's `languages` than its page says so.
     """
     chunks: list[Chunk] = []
     for section in _joined(sections(page.text, page.language, chunk_words)):
         before: Sequence[Unit] = ()
         for piece in _cut(section.units, chunk_words, chunk_words // 3):
-            text = _text([*_tail(before, overlap_words), *piece])
-            chunks.append(_chunk(page, len(chunks), section.path, text))
+            text = _text([*_repeated(before, piece, overlap_words), *piece])
+            chunks.append(_chunk(page, len(chunks), section.path, text, languages))
             before = piece
     return chunks
 
@@ -40,10 +46,17 @@ def digest(*parts: str) -> str:
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _chunk(page: Page, ordinal: int, path: Sequence[str], text: str) -> Chunk:
+def _chunk(page: Page, ordinal: int, path: Sequence[str], text: str, languages: Sequence[str]) -> Chunk:
     titles = [heading for heading in path if heading != page.title]
     section = SEPARATOR.join(titles)
-    return Chunk(id=f"{page.id}#{ordinal}-{digest(text)[:8]}", ordinal=ordinal, section=section, text=text)
+    own = surely_written_in(text, languages)
+    return Chunk(
+        id=f"{page.id}#{ordinal}-{digest(text)[:8]}",
+        ordinal=ordinal,
+        section=section,
+        text=text,
+        language=own if own != page.language else "",
+    )
 
 
 def _joined(found: list[Section]) -> list[Section]:
@@ -82,20 +95,36 @@ def _headed(section: Section) -> tuple[Unit, ...]:
 
 
 def _cut(units: Sequence[Unit], most: int, least: int) -> list[Sequence[Unit]]:
-    """`units` in pieces of at most `most` words, and of at least `least` where the units allow it."""
-    total = sum(u.size for u in units)
-    if total <= most or len(units) < 2:
+    """`units` in pieces of at most `most` words, and of at least `least` where the units allow it.
+
+    Pieces of more tokens than a model reads are cut by the same rule, with tokens for words.
+    """
+    if len(units) < 2:
         return [units] if units else []
+    sizes, floor = [u.size for u in units], least
+    if sum(sizes) <= most:
+        if estimated_tokens(_text(units)) <= CHUNK_TOKENS:
+            return [units]
+        sizes, floor = [estimated_tokens(u.text) for u in units], CHUNK_TOKENS // 3
+    total = sum(sizes)
     best: tuple[tuple[bool, bool, str], int] | None = None
     before = 0
     for number, unit in enumerate(units[1:], start=1):
-        before += units[number - 1].size
-        crumbs = before < least or total - before < least
+        before += sizes[number - 1]
+        crumbs = before < floor or total - before < floor
         rank = (crumbs, not unit.opens_block, digest(unit.text)), number
         best = rank if best is None else min(best, rank)
     assert best is not None
     at = best[1]
     return [*_cut(units[:at], most, least), *_cut(units[at:], most, least)]
+
+
+def _repeated(before: Sequence[Unit], piece: Sequence[Unit], overlap: int) -> list[Unit]:
+    """The overlap with the chunk before, less where the whole would have more tokens than a model reads."""
+    tail = _tail(before, overlap)
+    while tail and estimated_tokens(_text([*tail, *piece])) > CHUNK_TOKENS:
+        tail = tail[1:]
+    return tail
 
 
 def _tail(units: Sequence[Unit], overlap: int) -> list[Unit]:

@@ -1,39 +1,34 @@
-"""One run over a source: what changed is chunked, enriched, embedded and replaced; what vanished is removed."""
+"""A run over sources: into the live table as it goes, or, in full, beside it with one switch at the end."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
-from functions.indexing.chunking import chunk_page, digest
-from functions.indexing.enrichment import Enricher, reuse_key
-from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
-from functions.indexing.report import RunReport, SourceReport, count_enriched
-from functions.indexing.rows import (
-    Known,
-    PageChunks,
-    embedded_text,
-    known_pages,
-    stored_enrichments,
-    stored_vectors,
-    to_row,
-)
-from functions.indexing.sources import pages_of
+from functions.indexing.carry import carry
+from functions.indexing.chunking import digest
+from functions.indexing.enrichment import Enricher
+from functions.indexing.estimate import Estimator
+from functions.indexing.pages import Visits
+from functions.indexing.pipeline import INCOMPLETE, Pipeline
+from functions.indexing.report import RunReport, SourceReport, breakdown
+from functions.indexing.rows import Known, known_pages, page_hashes
+from functions.indexing.source_run import Progress, SourceRun
+from functions.indexing.visits import load_visits, save_visits
 from shared.cost import Ledger
 from shared.embedding import Embedder
-from shared.errors import SourceError
-from shared.records import EnrichedChunk, Page
+from shared.errors import PortavozError
+from shared.journal import RUNS, Journal
+from shared.records import Page
 from shared.settings import Settings, Source
 from shared.table import KnowledgeTable
 
-PIPELINE = "1"  # raised when the same page and settings give other rows than in the release before
-INCOMPLETE = "incomplete:"  # before the hash of a page with a chunk that a model should still enrich
-BATCH_CHUNKS = 50  # chunks per commit: what a kill loses, and one call to most embedding servers
-MOST_GONE = 0.3  # share of a source's pages that may vanish at once; more looks like an outage of the source
-Progress = Callable[[str, int], None]  # name of the source, pages done
+PIPELINE = "2"  # raised when the same page and settings give other rows than in the release before
+KEEP_RUNS = 30  # named versions to go back to: a month of nightly runs
 
 
 @dataclass(frozen=True)
@@ -59,163 +54,174 @@ class Indexer:
         `full` makes every chunk anew, `dry_run` writes nothing and calls no model, `confirmed` lets any
         share of pages vanish.
         """
-        began = time.perf_counter()
-        ledger = Ledger()
-        runs = [SourceRun(self, source, ledger, full, dry_run, confirmed) for source in sources]
-        reports = tuple([await run.run(progress) for run in runs])
-        version = await self.table.version()
-        if not dry_run and any(r.pages_changed or r.pages_removed for r in reports):
-            await self.table.maintain()
-            version = await self.table.tag(f"run-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-        return RunReport(
-            sources=reports,
+        began, at = time.perf_counter(), datetime.now(UTC)
+        self.enricher.start()
+        run = Run(self, full=full, dry_run=dry_run, confirmed=confirmed, progress=progress)
+        try:
+            if full and not dry_run:
+                reports = await run.beside(sources)
+            else:
+                reports = [await run.source(source, self.table) for source in sources]
+        except PortavozError as error:  # what was committed stays; `status` shows that the run broke off
+            await self._record(run.broken_off(at, time.perf_counter() - began, error))
+            raise
+        changed = not dry_run and (full or any(r.pages_changed or r.pages_removed for r in reports))
+        version = await self._finished(at) if changed else await self.table.version()
+        report = RunReport(
+            at=at,
+            sources=tuple(reports),
             dry_run=dry_run,
+            full=full,
             index_version=version,
             seconds=round(time.perf_counter() - began, 2),
-            spent=ledger.by_role,
-            cost_usd=ledger.usd,
+            spent=run.ledger.by_role,
+            cost_usd=run.ledger.usd,
+            enrichment_model=self.enricher.model_name,
+            estimate=await run.estimator.result() if dry_run else None,
+            breakdown=await breakdown(self.table) if changed else None,
         )
+        if not dry_run:
+            await self._record(report)
+        return report
+
+    @cached_property
+    def journal(self) -> Journal:
+        """What is kept beside the table."""
+        return Journal(self.settings.store)
+
+    async def sources(self) -> set[str]:
+        """The names of the sources whose pages the table holds."""
+        return {source for source, _ in (await page_hashes(self.table)).values()}
+
+    async def remove_source(self, name: str) -> int:
+        """Remove all pages of a source; returns how many there were."""
+        pages = [page for page, (source, _) in (await page_hashes(self.table)).items() if source == name]
+        await self.table.replace_pages(pages, [])
+        await self._finished(datetime.now(UTC))
+        return len(pages)
+
+    async def _finished(self, at: datetime) -> int:
+        await self.table.maintain()
+        version = await self.table.tag(f"run-{at:%Y%m%dT%H%M%S%f}")
+        old = [v.name for v in await self.table.versions()][:-KEEP_RUNS]
+        await self.table.untag(old)
+        return version
+
+    async def _record(self, report: RunReport) -> None:
+        await self.journal.put(RUNS, {f"{report.at.isoformat()}": report})
+        kept = list(await self.journal.all(RUNS, RunReport))
+        await self.journal.delete(RUNS, kept[:-KEEP_RUNS])
 
     def page_hash(self, page: Page) -> str:
         """Equal while nothing that the page's rows depend on has changed."""
+        return digest(page.model_dump_json(), self.made_by)
+
+    @cached_property
+    def made_by(self) -> str:
+        """A hash of all that the rows of a page depend on besides the page."""
         sizes = f"{self.settings.indexing.chunk_words}/{self.settings.indexing.overlap_words}"
-        return digest(
-            PIPELINE, page.model_dump_json(), sizes, self.enricher.version, self.embedder.identity.model
+        return digest(PIPELINE, sizes, self.enricher.version, self.embedder.identity.model)
+
+
+class Run:
+    """One run: its options, what it spent, and how a source goes through it."""
+
+    def __init__(
+        self, indexer: Indexer, *, full: bool, dry_run: bool, confirmed: bool, progress: Progress
+    ) -> None:
+        self.indexer = indexer
+        self.full, self.dry_run, self.confirmed, self.progress = full, dry_run, confirmed, progress
+        self.ledger = Ledger()
+        self.estimator = Estimator(indexer)
+        self.kept: set[str] = set()  # pages whose rows a full run takes over from the live table
+        self.wanted: set[str] = set()  # pages that a full run has made
+
+    def broken_off(self, at: datetime, seconds: float, error: PortavozError) -> RunReport:
+        """The report of a run that did not come to its end."""
+        return RunReport(
+            at=at,
+            sources=(),
+            dry_run=self.dry_run,
+            full=self.full,
+            index_version=None,
+            seconds=round(seconds, 2),
+            spent=self.ledger.by_role,
+            cost_usd=self.ledger.usd,
+            enrichment_model=self.indexer.enricher.model_name,
+            error=str(error),
         )
 
-
-@dataclass
-class SourceRun:
-    """One run over one source, and what it has counted so far."""
-
-    indexer: Indexer
-    source: Source
-    ledger: Ledger
-    full: bool
-    dry_run: bool
-    confirmed: bool
-    counts: Counter[str] = field(default_factory=Counter)
-    skipped: list[Skipped] = field(default_factory=list)
-    batch: list[PageChunks] = field(default_factory=list)
-    visits: Visits = field(default_factory=Visits)
-    incomplete: str | None = None
-
-    async def run(self, progress: Progress) -> SourceReport:
-        """Read the source to its end; a source that breaks off removes nothing."""
-        known = await known_pages(self.indexer.table, self.source.name)
-        seen: set[str] = set()
-        error = None
+    async def source(self, source: Source, target: KnowledgeTable) -> SourceReport:
+        """One source into `target`: the live table, or the one beside it."""
+        live, settings = self.indexer.table, self.indexer.settings
+        known = await known_pages(live, source.name)
+        done = known if target is live else await known_pages(target, source.name)
+        remade = self.full and self.dry_run  # a full run that only estimates
+        visits = await load_visits(self.indexer, source, done) if not self.full else Visits()
+        counts: Counter[str] = Counter()
+        pipeline = None if self.dry_run else self._pipeline(target, counts)
+        run = SourceRun(
+            source=source,
+            settings=settings,
+            known=known,
+            done={} if remade else {page: k.page_hash for page, k in done.items()},
+            page_hash=self.indexer.page_hash,
+            pipeline=pipeline,
+            batch_chunks=self.indexer.enricher.batch_chunks,
+            counts=counts,
+            visits=visits,
+            confirmed=self.confirmed,
+            estimate=self.estimator.add,
+        )
         try:
-            async for page in pages_of(self.source, self.indexer.settings, self.visits):
-                if isinstance(page, Incomplete):
-                    self.incomplete = page.reason
-                    continue
-                self.counts["pages_seen"] += 1
-                if isinstance(page, Page):
-                    seen.add(page.id)
-                    await self._page(page, known.get(page.id, Known()))
-                elif isinstance(page, Unchanged):
-                    seen.add(page.id)
-                    self.counts["pages_unchanged"] += 1
-                else:
-                    self.skipped.append(page)
-                    if page.failed:  # it keeps its rows; drafts and empty pages lose theirs
-                        seen.add(page.id)
-                progress(self.source.name, self.counts["pages_seen"])
-            await self._flush()
-            gone = {} if self.incomplete else {page_id: known[page_id] for page_id in known.keys() - seen}
-            await self._remove(gone, len(known), bool(seen))
-        except SourceError as failure:
-            error = str(failure)
-        return SourceReport(
-            source=self.source.name,
-            **self.counts,
-            pages_skipped=tuple(self.skipped),
-            error=error,
-            incomplete=self.incomplete,
+            report = await run.run(self.progress)
+        except BaseException:
+            if pipeline:
+                await pipeline.abandon()
+            raise
+        self.kept |= run.kept
+        self.wanted |= run.seen
+        if not self.dry_run:
+            if target is live:
+                await live.replace_pages(run.gone, [])
+            await save_visits(self.indexer, source, visits, whole=report.error is None)
+        return report
+
+    def _pipeline(self, target: KnowledgeTable, counts: Counter[str]) -> Pipeline:
+        live, embedder = self.indexer.table, self.indexer.embedder
+        # another embedding model is no reason to pay for enrichment again
+        elsewhere = [live] if target is not live and live.identity != embedder.identity else []
+        return Pipeline(
+            target,
+            embedder,
+            self.indexer.enricher,
+            self.ledger,
+            counts,
+            enrichments_of=[target, *elsewhere],
+            vectors_of=[target],
+            embedding_batch=self.indexer.settings.indexing.embedding_batch,
         )
 
-    async def _page(self, page: Page, before: Known) -> None:
-        page_hash = self.indexer.page_hash(page)
-        if before.page_hash == page_hash and not self.full:
-            self.counts["pages_unchanged"] += 1
-            return
-        sizes = self.indexer.settings.indexing
-        chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words))
-        if not chunks and not before.chunks:  # link definitions only, for instance
-            self.skipped.append(Skipped(id=page.id, reason="the page has no text"))
-            return
-        ids = {chunk.id for chunk in chunks}
-        self.counts["pages_changed"] += 1
-        self.counts["chunks_added"] += len(ids - before.chunks)
-        self.counts["chunks_removed"] += len(before.chunks - ids)
-        self.batch.append(PageChunks(page=page, page_hash=page_hash, chunks=chunks))
-        if sum(len(entry.chunks) for entry in self.batch) >= BATCH_CHUNKS:
-            await self._flush()
+    async def beside(self, sources: Sequence[Source]) -> list[SourceReport]:
+        """All into a table beside the live one, which is replaced by it at the end, in one commit.
 
-    async def _flush(self) -> None:
-        """Enrich and embed the pages gathered so far, and replace them in one commit."""
-        batch, self.batch = self.batch, []
-        if not batch or self.dry_run:
-            return
-        enriched = await self._enriched(batch)
-        texts = [embedded_text(e) for e in enriched]
-        keys = [digest(text) for text in texts]
-        vectors = await self._vectors(dict(zip(keys, texts, strict=True)))
-        complete = self._complete(enriched)
-        hashes = {
-            e.page.id: e.page_hash if e.page.id in complete else INCOMPLETE + e.page_hash for e in batch
-        }
-        rows = [
-            to_row(e, hashes[e.page.id], key, vectors[key]) for e, key in zip(enriched, keys, strict=True)
-        ]
-        await self.indexer.table.replace_pages([entry.page.id for entry in batch], rows)
+        Pages of other sources, pages that could not be read, and pages that another process changed meanwhile
+        are taken over from the live table. A run that was killed is gone on with.
+        """
+        live, embedder = self.indexer.table, self.indexer.embedder
+        green = await live.beside(embedder.identity)
+        before = await page_hashes(live)
+        reports = [await self.source(source, green) for source in sources]
+        named = {source.name for source in sources}
+        now = await page_hashes(live)
+        changed = {page for page, held in now.items() if before.get(page) != held}
+        others = {page for page, (source, _) in now.items() if source not in named}
+        taken = (self.kept & now.keys()) | changed | others
+        await carry(live, green, sorted(taken), embedder, self.ledger)
+        left = (await page_hashes(green)).keys() - taken - self.wanted
+        await green.replace_pages(sorted(left | (before.keys() - now.keys())), [])
+        await live.switch()
+        return reports
 
-    async def _enriched(self, batch: Sequence[PageChunks]) -> list[EnrichedChunk]:
-        """The batch's chunks enriched, in order; what the table or the batch already has is not asked again."""
-        enricher = self.indexer.enricher
-        pairs = [(entry.page, chunk) for entry in batch for chunk in entry.chunks]
-        if not enricher.calls_model:
-            self.counts["enriched_by_rules"] += len(pairs)
-            return await enricher.enrich(pairs, self.ledger)
-        keys = [reuse_key(chunk, page, enricher.version) for page, chunk in pairs]
-        stored = {} if self.full else await stored_enrichments(self.indexer.table, keys)
-        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in stored}
-        made = dict(zip(missing, await enricher.enrich(list(missing.values()), self.ledger), strict=True))
-        self.counts.update(count_enriched(made.values()))
-        self.counts["enrichments_reused"] += len(pairs) - len(missing)
-        return [
-            made[key].model_copy(update={"page": page, "chunk": chunk})
-            if key in made
-            else EnrichedChunk(page=page, chunk=chunk, enrichment=stored[key], reuse_key=key)
-            for key, (page, chunk) in zip(keys, pairs, strict=True)
-        ]
 
-    async def _vectors(self, texts: dict[str, str]) -> dict[str, list[float]]:
-        """Vectors by the digest of the embedded text; only texts that the table does not know are embedded."""
-        vectors = {} if self.full else await stored_vectors(self.indexer.table, texts)
-        missing = [key for key in texts if key not in vectors]
-        self.counts["vectors_reused"] += len(texts) - len(missing)
-        size = self.indexer.settings.indexing.embedding_batch
-        for start in range(0, len(missing), size):
-            keys = missing[start : start + size]
-            made = await self.indexer.embedder.passages([texts[key] for key in keys], self.ledger)
-            vectors |= dict(zip(keys, made.tolist(), strict=True))
-        return vectors
-
-    def _complete(self, enriched: Sequence[EnrichedChunk]) -> set[str]:
-        """Pages all of whose chunks were enriched as the settings ask."""
-        version = self.indexer.enricher.version
-        pages = {e.page.id for e in enriched}
-        return pages - {e.page.id for e in enriched if e.reuse_key != reuse_key(e.chunk, e.page, version)}
-
-    async def _remove(self, gone: dict[str, Known], known: int, any_seen: bool) -> None:
-        """Remove the pages that vanished, unless so many vanished that the source is likelier broken."""
-        many = len(gone) > MOST_GONE * known and (len(gone) > 1 or not any_seen)
-        if many and not self.confirmed:
-            self.counts["removal_withheld"] = len(gone)
-            return
-        if not self.dry_run:
-            await self.indexer.table.replace_pages(sorted(gone), [])
-        self.counts["pages_removed"] = len(gone)
-        self.counts["chunks_removed"] += sum(len(page.chunks) for page in gone.values())
+__all__ = ["INCOMPLETE", "Indexer", "Known"]

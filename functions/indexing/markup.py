@@ -1,9 +1,10 @@
-"""Markdown, MDX and HTML files to clean Markdown with their metadata."""
+"""Markdown and MDX files to clean Markdown with their metadata."""
 
 from __future__ import annotations
 
 import re
 
+from functions.indexing.html import html_document as html_document
 from functions.indexing.pages import LANGUAGE_KEYS, Document
 from shared.errors import SourceError
 
@@ -79,32 +80,3 @@ def _clean_prose(text: str) -> str:
     text = _TAG.sub("", _SCRIPT.sub("", text))
     text = _HEADING_ID.sub("", text)
     return re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m.group(1))], text)
-
-
-def html_document(raw: bytes) -> Document:
-    """Main content of an HTML page as Markdown, with title, language and date.
-
-    Raises:
-        SourceError: the page cannot be parsed, or has no main content.
-    """
-    import trafilatura
-    from trafilatura.utils import load_html
-
-    tree = load_html(raw)
-    if tree is None:
-        raise SourceError("the page is not HTML")
-    meta = trafilatura.extract_metadata(tree)
-    text = trafilatura.extract(
-        raw, output_format="markdown", include_tables=True, include_links=False, include_comments=False,
-        favor_recall=True, deduplicate=False,
-    )  # fmt: skip
-    if not text:
-        raise SourceError("the page has no main content")
-    title = (meta.title if meta else "") or (tree.findtext(".//title") or "")
-    robots = tree.xpath("string(//meta[translate(@name,'ROBTS','robts')='robots']/@content)")
-    return Document(
-        markdown=str(text),
-        title=title,
-        language=tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "",
-        meta={"date": meta.date if meta else None, "canonical": meta.url if meta else None, "robots": robots},
-    )

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
+from functions.indexing.hidden import visible
+from functions.indexing.quarantine import quarantined
 from shared.language import detect_language
 from shared.records import Page, Record
 
@@ -87,19 +89,26 @@ def to_page(
     content_types: Sequence[str],
     products: Sequence[str],
 ) -> Page | Skipped:
-    """Apply the source's settings, then the page's own; what neither says is found out."""
+    """Apply the source's settings, then the page's own; what neither says is found out.
+
+    Here every text passes, of whatever source: characters without a shape and what speaks to a model are left out.
+    """
     meta = document.meta
     robots = set(re.split(r"[\s,]+", str(meta.get("robots") or "").lower()))
     if meta.get("draft") is True or robots & {"noindex", "none"}:
         return Skipped(id=origin.id, reason="the page is a draft or noindex")
-    text = document.markdown.strip()
+    text, cut = quarantined(visible(document.markdown))
+    text = text.strip()
+    title, cut_title = quarantined(_one_line(visible(document.title)))
+    document = document.model_copy(update={"markdown": text})
     if not re.search(r"\w", text):
-        return Skipped(id=origin.id, reason="the page has no text")
+        reason = "the page has no text but instructions to a model" if cut else "the page has no text"
+        return Skipped(id=origin.id, reason=reason)
     return Page(
         id=origin.id,
         source=origin.source,
         url=str(meta.get("url") or meta.get("canonical") or "") if not origin.url else origin.url,
-        title=_one_line(document.title) or _title_from(origin.path),
+        title=title.strip() or _title_from(origin.path),
         text=text,
         language=origin.language or _language(document, origin.path, site_languages),
         category=origin.category or _one_line(_first(meta.get("category") or meta.get("categories"))),
@@ -107,6 +116,7 @@ def to_page(
         content_type=origin.content_type
         or _if_in(meta.get("content_type") or meta.get("type"), content_types),
         published_at=_instant(next((meta[k] for k in PUBLISHED_KEYS if meta.get(k)), None)),
+        quarantined=(*cut_title, *cut),
     )
 
 

@@ -37,16 +37,27 @@ async def known_pages(table: KnowledgeTable, source: str) -> dict[str, Known]:
     return {page: Known(page_hash=hashes[page], chunks=frozenset(ids)) for page, ids in chunks.items()}
 
 
+async def page_hashes(table: KnowledgeTable) -> dict[str, tuple[str, str]]:
+    """Source and hash of every page that the table holds."""
+    found = await table.columns(["page_id", "source", "page_hash"])
+    return {row["page_id"]: (row["source"], row["page_hash"]) for row in found}
+
+
 async def stored_enrichments(table: KnowledgeTable, keys: Iterable[str]) -> dict[str, Enrichment]:
     """Enrichments of the table by reuse key, from whatever page."""
-    names = ["reuse_key", *Enrichment.model_fields]
-    found = await table.columns(names, col("reuse_key").isin(sorted(set(keys))))
+    wanted = sorted(set(keys))
+    if not wanted:
+        return {}
+    found = await table.columns(["reuse_key", *Enrichment.model_fields], col("reuse_key").isin(wanted))
     return {row.pop("reuse_key"): Enrichment(**row) for row in found}
 
 
 async def stored_vectors(table: KnowledgeTable, keys: Iterable[str]) -> dict[str, list[float]]:
     """Vectors of the table by vector key, from whatever page."""
-    found = await table.columns(["vector_key", "vector"], col("vector_key").isin(sorted(set(keys))))
+    wanted = sorted(set(keys))
+    if not wanted:
+        return {}
+    found = await table.columns(["vector_key", "vector"], col("vector_key").isin(wanted))
     return {row["vector_key"]: row["vector"] for row in found}
 
 
@@ -68,6 +79,7 @@ def to_row(enriched: EnrichedChunk, page_hash: str, vector_key: str, vector: Seq
     """One row of the table."""
     page, chunk, enrichment = enriched.page, enriched.chunk, enriched.enrichment
     described = (enrichment.summary, *enrichment.keywords, *enrichment.questions)
+    language = chunk.language or page.language
     searched = "\n".join((page.title, chunk.section, *described, chunk.text))
     return Row(
         id=chunk.id,
@@ -80,11 +92,12 @@ def to_row(enriched: EnrichedChunk, page_hash: str, vector_key: str, vector: Seq
         category=page.category,
         text=chunk.text,
         **enrichment.model_dump(),
-        language=page.language,
+        language=language,
         published_at=page.published_at,
         reuse_key=enriched.reuse_key,
         vector_key=vector_key,
         page_hash=page_hash,
-        terms=" ".join(analyse(searched, page.language)),
+        terms=" ".join(analyse(searched, language)),
         vector=tuple(vector),
+        metadata=page.metadata,
     )

@@ -11,6 +11,14 @@ from pydantic import ValidationError
 from shared.errors import InvalidRequest
 from shared.records import MAX_QUERIES, MAX_QUERY_CHARS, RetrieveRequest
 
+MEANT = {  # pydantic's word for it → what to send
+    "missing": "this key is missing",
+    "extra_forbidden": "there is no such key",
+    "tuple_type": "a list is needed",
+    "model_type": "an object is needed",
+    "model_attributes_type": "an object is needed",
+}
+
 
 def request_from(data: Any) -> RetrieveRequest:
     """A retrieval request from JSON.
@@ -46,7 +54,10 @@ def request_from(data: Any) -> RetrieveRequest:
 
 def explain(error: ValidationError) -> str:
     """One line for the first errors of a request."""
-    return "; ".join(f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
+    found = [e for e in error.errors() if "after validation" not in e["msg"]] or error.errors()
+    return "; ".join(
+        f"{'.'.join(map(str, e['loc'])) or 'body'}: {MEANT.get(e['type'], e['msg'])}" for e in found[:3]
+    )
 
 
 def normalise(query: str) -> str:

@@ -15,7 +15,7 @@ from shared.analysis import analyse_query
 from shared.cost import Ledger
 from shared.embedding import Embedder
 from shared.language import detect_language
-from shared.records import QueryResult, RetrieveRequest, RetrieveResponse, Verdict
+from shared.records import Filters, QueryResult, RetrieveRequest, RetrieveResponse, Verdict
 from shared.settings import Settings
 from shared.table import Hit, KnowledgeTable
 from shared.trace import current_trace
@@ -42,6 +42,7 @@ class Retriever:
         """A result for each query, in the order asked; one embedding call and one vector search for all.
 
         Raises:
+            InvalidRequest: the filters name metadata that the index has not, or a value of another kind.
             TableUnavailable: the table cannot be read.
             ModelUnavailable: the embedding model does not answer.
         """
@@ -49,7 +50,8 @@ class Retriever:
         queries = [normalise(query) for query in request.queries]
         limit = request.limit or self.settings.retrieval.limit
         matched, weak = self.thresholds(request.threshold)
-        where = to_expression(request.filters)
+        version = await self.table.check()
+        where = await self.where(request.filters)
         with trace.step("embed", queries=queries):
             vectors = await self.embedder.queries(queries, ledger or Ledger())
         with trace.step("search", filters=applied(request.filters), threshold=weak) as facts:
@@ -73,9 +75,17 @@ class Retriever:
                 for query, hits in zip(request.queries, ranked, strict=True)
             ),
             threshold=round(weak, 3),
-            index_version=await self.table.version(),
+            index_version=version,
             trace_id=trace.id,
         )
+
+    async def where(self, filters: Filters) -> Expr | None:
+        """The pre-filter, checked against the metadata that the table has.
+
+        Raises:
+            InvalidRequest: it names metadata that is not there, or a value of another kind.
+        """
+        return to_expression(filters, await self.table.metadata() if filters.metadata else None)
 
     def thresholds(self, asked: float | None) -> tuple[float, float]:
         """Similarities from which a passage is `matched`, and from which it is shown at all (`weak`)."""

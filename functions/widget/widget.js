@@ -66,7 +66,8 @@
     @media print { .pv { display: none; } }`;
 
   const script = document.currentScript ?? document.querySelector("script[src*='widget.js']");
-  const { data, api } = { data: script.dataset, api: (script.dataset.api || new URL(".", script.src).href).replace(/\/+$/, "") };
+  const SITE = {}; // the server puts what its settings say of the site here
+  const { data, api } = { data: { ...SITE, ...script.dataset }, api: (script.dataset.api || new URL(".", script.src).href).replace(/\/+$/, "") };
   const listeners = new Map();
   let attempts = 0;
 
@@ -103,7 +104,7 @@
       dir,
       title: data.title,
       contactUrl: data.contactUrl,
-      starters: (data.starters || "").split("|").map((text) => text.trim()).filter(Boolean),
+      starters: script.dataset.starters?.split("|").map((text) => text.trim()).filter(Boolean) ?? SITE.starters?.[lang] ?? [],
       side: data.position || (dir === "rtl" ? "left" : "right"),
       theme: data.theme || "auto",
     });

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from functions.indexing import index
 from functions.indexing.enrichment import RuleEnricher
 from functions.indexing.index import Indexer
 from shared.cost import Ledger
@@ -34,7 +33,7 @@ class SlowEmbedder(FakeEmbedder):
 
 async def run(folder: Path, store: Path, seconds: float) -> None:
     """One run over the folder."""
-    index.BATCH_CHUNKS = 4
+    RuleEnricher.batch_chunks = 4
     source = FolderSource(name="pages", kind="folder", path=folder, base_url="https://example.com")
     settings = Settings(sources=(source,), store=StoreSettings(uri=str(store)))
     embedder = SlowEmbedder(seconds)

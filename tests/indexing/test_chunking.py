@@ -7,13 +7,14 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.indexing.blocks import sections
 from functions.indexing.chunking import SEPARATOR, _cut, _joined, _tail, chunk_page, digest
 from shared.analysis import words
 from shared.records import Chunk, Page
+from shared.tokens import CHUNK_TOKENS, estimated_tokens
 
 MOST, OVERLAP = 60, 20
 
@@ -286,3 +287,92 @@ def test_any_text_at_all_is_chunked_without_loss_of_letters(text: str) -> None:
     if not re.search(r"[<>&\[\]\\!(){}`#*_~|:-]", text):  # no Markdown, HTML or entities
         kept = "".join(f"{c.section}{c.text}" for c in found)
         assert set(re.findall(r"[^\W\d_]", text)) <= set(kept)
+
+
+# --- what a model reads --------------------------------------------------------------------------
+
+DENSE = st.one_of(
+    st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=600),
+    st.builds(lambda n, k: " ".join(f"https://x.example/{i}/a-b_c?d=%2{k}" for i in range(n)), st.integers(1, 60), st.integers(0, 9)),
+    st.builds(lambda rows, cells: "\n".join([
+        "|" + " a.b-c/d |" * cells, "|" + "---|" * cells, *("|" + f" `x_{n}.y` |" * cells for n in range(rows))]),
+        st.integers(1, 40), st.integers(1, 60)),
+    st.builds(lambda n, info: f"```{info}\n" + "\n".join(f"a[{i}]={{'b':{i}*{i}}};" for i in range(n)) + "\n```",
+              st.integers(1, 120), st.sampled_from(["", "py", "x" * 500])),
+    st.builds(lambda n: "# " + "very long heading " * n, st.integers(1, 300)),
+    st.builds(lambda n: "- " + "漢字とかな。" * n, st.integers(1, 300)),
+    st.builds(lambda n: "😀" * n, st.integers(1, 500)),
+)  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(blocks=st.lists(DENSE, min_size=1, max_size=4), overlap=st.sampled_from([0, 50]))
+def test_no_chunk_has_more_tokens_than_a_model_reads(blocks: list[str], overlap: int) -> None:
+    text = "\n\n".join(blocks)
+    found = chunks(text, 150, overlap)
+    assert found == chunks(text, 150, overlap)
+    for chunk in found:
+        assert estimated_tokens(chunk.text) <= CHUNK_TOKENS + 4  # the fences of a block that was cut
+
+
+@settings(max_examples=25)
+@given(rows=st.integers(1, 60), cells=st.integers(1, 12))
+def test_nothing_is_lost_where_tokens_make_the_cut(rows: int, cells: int) -> None:
+    lines = [f"| key{n} |" + f" 0x{n:04x}.{n}-{n}/{n} |" * cells for n in range(rows)]
+    found = chunks("\n".join(["| h |" + " v |" * cells, "|---|" + "---|" * cells, *lines]), 150, 0)
+    assert [line for c in found for line in c.text.split("\n") if line.startswith("| key")] == lines
+
+
+def test_the_head_of_a_table_that_would_fill_a_chunk_is_written_once() -> None:
+    head = "| " + " | ".join(f"column_{n}.name" for n in range(60)) + " |"
+    found = chunks("\n".join([head, "|" + "---|" * 60, *("| x" * 60 + " |" for _ in range(9))]), 150, 0)
+    assert sum("column_0.name" in c.text for c in found) == 1
+    assert all(estimated_tokens(c.text) <= CHUNK_TOKENS for c in found)
+
+
+def test_a_heading_as_long_as_a_paragraph_is_text() -> None:
+    (chunk,) = chunks("## " + prose(6) + "\n\nMore.", 150, 0)
+    assert chunk.section == ""
+    assert "Word 5" in chunk.text
+
+
+# --- languages -----------------------------------------------------------------------------------
+
+GERMAN = (
+    "Der Kunde kann das Produkt innerhalb von dreißig Tagen nach der Lieferung zurückgeben, wenn es nicht benutzt wurde. "
+    "Die Kosten des Versands tragen wir innerhalb des Landes, aus dem Ausland trägt sie der Kunde selbst."
+)
+
+
+def test_prose_of_the_longest_words_is_cut_by_words_only() -> None:
+    assert (
+        estimated_tokens(" ".join((GERMAN.split() * 6)[:200])) <= CHUNK_TOKENS
+    )  # 150 words and 50 of overlap
+
+
+def languages(text: str, *site: str) -> list[str]:
+    return [c.language for c in chunk_page(page(text), 150, 50, site)]
+
+
+def test_a_chunk_in_another_language_of_the_site_says_so() -> None:
+    english = (
+        "The customer may return the product within thirty days of delivery if it has not been used at all. "
+        * 2
+    )
+    text = f"# One\n\n{english}\n\n# Zwei\n\n{GERMAN}"
+    assert languages(text, "en", "de") == ["", "de"]
+    assert languages(text, "en", "fr") == ["", ""]
+    assert languages(text, "en") == languages(text) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Guten Tag, wie geht es Ihnen?",
+        "```\n" + GERMAN + "\n```",
+        "| a | b |\n|---|---|\n| " + GERMAN + " | x |",
+        "Versandkosten Rückgabe Lieferung",
+    ],
+)
+def test_short_texts_code_and_tables_do_not_change_the_language(text: str) -> None:
+    assert set(languages(text, "en", "de")) == {""}

@@ -11,8 +11,8 @@ from functions.indexing.rules import key_phrases
 from shared.cost import Ledger
 from shared.language_model import LanguageModel
 from shared.records import Chunk, EnrichedChunk, Page
-from shared.settings import Product, Settings
-from tests.fakes.openai_server import OpenAIServer, fail, filtered
+from shared.settings import ModelSettings, Product, Settings
+from tests.fakes.openai_server import OpenAIServer, closed_url, fail, filtered
 
 PRODUCTS = (
     Product(id="shop", name="Acme Shop", aliases=("tienda", "e-shop")),
@@ -192,16 +192,50 @@ async def test_a_pinned_product_and_type_win_over_the_model(openai_server: OpenA
     assert (enriched.enrichment.product, enriched.enrichment.content_type) == ("crm", "demo")
 
 
-async def test_an_invented_product_is_repaired_once(openai_server: OpenAIServer) -> None:
-    openai_server.script([GOOD | {"product": "rocket"}, GOOD])
+async def test_an_invented_product_or_type_is_put_right_without_asking_again(
+    openai_server: OpenAIServer,
+) -> None:
+    openai_server.script([GOOD | {"product": "rocket", "content_type": "poem"}])
+    (enriched,) = await model_enricher(openai_server).enrich([pair("The Acme CRM costs.")], Ledger())
+    assert (enriched.enrichment.product, enriched.enrichment.content_type) == ("crm", "guide")
+    assert enriched.enrichment.enriched_by == "tiny"
+    assert len(openai_server.requests) == 1
+
+
+async def test_keywords_that_are_missing_come_from_the_rules(openai_server: OpenAIServer) -> None:
+    openai_server.script([GOOD | {"keywords": []}])
+    (enriched,) = await model_enricher(openai_server).enrich([pair("Refund vouchers expire.")], Ledger())
+    assert enriched.enrichment.keywords
+    assert enriched.enrichment.enriched_by == "tiny"
+
+
+SPANISH = GOOD | {
+    "summary": "Explica cómo devolver un producto en la tienda y cuánto tarda el reembolso.",
+    "questions": ["¿Cómo devuelvo un producto?", "¿Cuánto tarda el reembolso?"],
+}
+
+
+async def test_a_description_in_another_language_is_sent_back_once(openai_server: OpenAIServer) -> None:
+    english = {"summary": "How to return a product to the shop and when the money is paid back to you."}
+    openai_server.script([SPANISH, GOOD | english])
     (enriched,) = await model_enricher(openai_server).enrich([pair()], Ledger())
-    assert enriched.enrichment.product == "shop"
-    assert len(openai_server.requests) == 2
+    assert enriched.enrichment.summary == english["summary"]
+    openai_server.script([SPANISH, SPANISH])
+    (enriched,) = await model_enricher(openai_server).enrich([pair()], Ledger())
+    assert enriched.enrichment.enriched_by == "rules"
 
 
-@pytest.mark.parametrize(
-    "replies", [[GOOD | {"product": "rocket"}] * 2, ["no", {"summary": ""}]], ids=["invented", "no structure"]
-)
+async def test_the_fallback_enriches_where_the_model_is_out_of_reach(openai_server: OpenAIServer) -> None:
+    gone = LanguageModel(ModelSettings(model="gone", base_url=closed_url(), api_key_env=""))
+    enricher = ModelEnricher(gone, settings(), LanguageModel(openai_server.settings("second")))
+    openai_server.script([GOOD])
+    page, chunk = pair()
+    (enriched,) = await enricher.enrich([(page, chunk)], Ledger())
+    assert enriched.enrichment.enriched_by == "second"
+    assert enriched.reuse_key == reuse_key(chunk, page, enricher.version)  # paid, and not paid again
+
+
+@pytest.mark.parametrize("replies", [["no", {"summary": ""}]], ids=["no structure"])
 async def test_what_is_invalid_twice_goes_to_the_rules_for_good(openai_server: OpenAIServer, replies) -> None:
     openai_server.script(replies)
     enricher = model_enricher(openai_server)

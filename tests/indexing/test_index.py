@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from functions.indexing import index
 from functions.indexing.enrichment import Enricher, ModelEnricher, RuleEnricher
 from functions.indexing.index import Indexer
 from functions.indexing.report import RunReport
@@ -28,6 +27,9 @@ from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.openai_server import OpenAIServer, Request, fail
 
 ROOT = Path(__file__).parents[2]
+COLUMNS = tuple(
+    name for name in Row.model_fields if name != "metadata"
+)  # each of which has a column of its own
 
 
 def text(name: str, sentences: int = 12) -> str:
@@ -62,7 +64,7 @@ class World:
         )
 
     async def rows(self, *names: str) -> list[dict[str, Any]]:
-        columns = names or tuple(Row.model_fields)
+        columns = names or COLUMNS
         return sorted(await self.table.columns(columns), key=lambda row: str(row.get("id", row)))
 
     async def pages(self) -> set[str]:
@@ -337,7 +339,7 @@ async def test_a_model_that_was_away_is_asked_again_by_the_next_run(
 ) -> None:
     settings = site({"a.md": text("Apple"), "b.md": text("Bee")})
     w = await world(settings, model(openai_server, settings))
-    openai_server.always(lambda r: fail(401) if "Apple" in r.last else described(r), schema="Enrichment")
+    openai_server.always(lambda r: fail(404) if "Apple" in r.last else described(r), schema="Enrichment")
     first = (await w.run()).sources[0]
     assert first.enriched_by_rules > 0
     assert first.enriched_by_model > 0
@@ -367,23 +369,22 @@ async def test_an_embedding_server_that_fails_leaves_whole_pages_and_the_next_ru
     site, monkeypatch
 ) -> None:
     class Failing(FakeEmbedder):
-        left = 1
+        down = True
 
         async def passages(self, texts: Sequence[str], ledger: Any) -> Any:
-            if not self.left:
+            if self.down and any("Page2" in text for text in texts):
                 raise ModelUnavailable("down", reason="connection")
-            self.left -= 1
             return await super().passages(texts, ledger)
 
-    monkeypatch.setattr(index, "BATCH_CHUNKS", 3)
+    monkeypatch.setattr(RuleEnricher, "batch_chunks", 3)
     settings = site({f"{n}.md": text(f"Page{n}") for n in range(4)})
     w = await world(settings, embedder=Failing())
     with pytest.raises(ModelUnavailable):
         await w.run()
-    assert len(await w.pages()) == 1
-    w.embedder.left = 100  # type: ignore[attr-defined]
+    assert await w.pages() == {"pages/0.md", "pages/1.md"}
+    w.embedder.down = False  # type: ignore[attr-defined]
     report = (await w.run()).sources[0]
-    assert (report.pages_unchanged, report.pages_changed) == (1, 3)
+    assert (report.pages_unchanged, report.pages_changed) == (2, 2)
 
 
 # --- several writers, and a kill -----------------------------------------------------------------
@@ -440,6 +441,6 @@ async def test_a_run_that_is_killed_is_completed_by_the_next(site, tmp_path: Pat
 
     async def rows(store: Path) -> list[dict[str, Any]]:
         table = await KnowledgeTable.open(StoreSettings(uri=str(store)), FakeEmbedder().identity)
-        return sorted(await table.columns(list(Row.model_fields)), key=lambda row: row["id"])
+        return sorted(await table.columns(list(COLUMNS)), key=lambda row: row["id"])
 
     assert await rows(killed) == await rows(whole)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.indexing.markup import clean_markdown, html_document, markdown_document
+from functions.indexing.html import html_document
+from functions.indexing.markup import clean_markdown, markdown_document
 from shared.errors import SourceError
 
 

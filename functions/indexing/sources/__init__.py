@@ -6,7 +6,15 @@ from collections.abc import AsyncIterator
 
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
 from shared.records import Page
-from shared.settings import CrawlSource, FeedSource, FolderSource, Settings, SitemapSource, Source
+from shared.settings import (
+    CrawlSource,
+    FeedSource,
+    FolderSource,
+    Settings,
+    SitemapSource,
+    Source,
+    SqlSource,
+)
 
 Found = Page | Skipped | Unchanged | Incomplete
 
@@ -33,4 +41,20 @@ def pages_of(source: Source, settings: Settings, visits: Visits) -> AsyncIterato
         from functions.indexing.sources import feed
 
         return feed.pages(source, settings, visits)
+    if isinstance(source, SqlSource):
+        from functions.indexing.sources import sql
+
+        return sql.pages(source, settings, visits)
     raise NotImplementedError(source.kind)
+
+
+def check(source: Source, *, elsewhere: bool = False) -> None:
+    """Refuse what the settings' own types cannot tell; `elsewhere`: the run's environment variables are not those here.
+
+    Raises:
+        SettingsError: a query is anything but one SELECT, or a database has no URL.
+    """
+    if isinstance(source, SqlSource):
+        from functions.indexing.sources import sql
+
+        sql.check(source, elsewhere=elsewhere)

@@ -1,4 +1,4 @@
-"""A folder of Markdown, MDX, HTML and text files."""
+"""A folder of Markdown, MDX, HTML, PDF and text files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from functions.indexing.markup import html_document, markdown_document
+from functions.indexing.charset import decoded
+from functions.indexing.html import html_document
+from functions.indexing.markup import markdown_document
 from functions.indexing.pages import Document, Origin, Skipped, to_page
+from functions.indexing.pdf import pdf_document
 from shared.errors import SourceError
 from shared.records import GENERAL, Page
 from shared.settings import FolderSource, Settings
 
 MAX_FILE_BYTES = 10 * 1024 * 1024  # a page of 10 MiB is a data dump; it would stall the run
+MAX_PDF_BYTES = 50 * 1024 * 1024  # pictures make a PDF large, not its text
 
 
 async def pages(source: FolderSource, settings: Settings) -> AsyncIterator[Page | Skipped]:
@@ -65,27 +69,16 @@ def _files(source: FolderSource) -> Iterator[tuple[Path, str]]:
 def _read(file: Path, folder: Path) -> Document:
     if folder.is_dir() and not file.resolve().is_relative_to(folder.resolve()):
         raise SourceError("the file is a link that leads out of the folder")
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise SourceError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
+    kind = file.suffix.lower()
+    most = MAX_PDF_BYTES if kind == ".pdf" else MAX_FILE_BYTES
+    if file.stat().st_size > most:
+        raise SourceError(f"the file is larger than {most // 2**20} MiB")
     raw = file.read_bytes()
-    if file.suffix.lower() in {".html", ".htm"}:
+    if kind == ".pdf":
+        return pdf_document(raw)
+    if kind in {".html", ".htm"}:
         return html_document(raw)
-    return markdown_document(_decoded(raw))
-
-
-def _decoded(raw: bytes) -> str:
-    """The text of a file: UTF-8, else what it most looks like; Windows-1252, the web's default, decides a tie."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        from charset_normalizer import from_bytes
-
-        guesses = from_bytes(raw)
-        best = guesses.best()
-        if best is None:
-            raise SourceError("the file is not text in any known encoding") from None
-        tied = (g for g in guesses if (g.chaos, g.coherence) == (best.chaos, best.coherence))
-        return str(next((g for g in tied if g.encoding == "cp1252"), best))
+    return markdown_document(decoded(raw))
 
 
 def _url(base_url: str, path: str) -> str:
