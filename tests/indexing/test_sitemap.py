@@ -70,7 +70,7 @@ def test_bombs_are_harmless() -> None:
     )
     assert all(len(url) < 60 and "root" not in url for url in urls(bomb))
     with pytest.raises(SourceError, match="larger than"):
-        parse_sitemap(gzip.compress(b"\0" * (MAX_BYTES + 1)), AT)
+        parse_sitemap(gzip.compress(b"\0" * (MAX_BYTES + 1), 1), AT)
 
 
 def test_a_sitemap_that_breaks_off_is_damaged() -> None:
