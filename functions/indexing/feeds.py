@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from functions.indexing.addresses import normal
-from functions.indexing.markup import html_document
+from functions.indexing.html import html_document
 from functions.indexing.pages import Document
 from shared.errors import SourceError
 from shared.records import Record

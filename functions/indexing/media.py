@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from functions.indexing.markup import html_document, markdown_document
+from functions.indexing.charset import decoded
+from functions.indexing.html import html_document
+from functions.indexing.markup import markdown_document
 from functions.indexing.pages import Document
+from functions.indexing.pdf import pdf_document
 from functions.indexing.replies import Reply
 
 HTML = {"text/html", "application/xhtml+xml", ""}  # without a type, browsers look, and find HTML
 
 
 def _html(reply: Reply) -> Document:
-    return html_document(text_of(reply).encode())
+    return html_document(reply.body, reply.charset)
 
 
 def _markdown(reply: Reply) -> Document:
     return markdown_document(text_of(reply))
+
+
+def _pdf(reply: Reply) -> Document:
+    return pdf_document(reply.body)
 
 
 # What is read, by media type
@@ -25,6 +32,7 @@ READERS: dict[str, Callable[[Reply], Document]] = {
     "text/markdown": _markdown,
     "text/x-markdown": _markdown,
     "text/plain": _markdown,
+    "application/pdf": _pdf,
 }
 
 # Directives with a value, which look like the name of a robot
@@ -44,16 +52,9 @@ def robots_tag(header: str, user_agent: str) -> frozenset[str]:
 
 
 def text_of(reply: Reply) -> str:
-    """The text of a reply: UTF-8, else the charset that its header names, else what the page says or looks like."""
-    try:
-        return reply.body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass  # not a failure: the labels decide
-    if reply.charset:
-        try:
-            return reply.body.decode(reply.charset, "replace")
-        except LookupError:
-            pass  # a label that is no charset
-    from trafilatura.utils import decode_file
+    """The text of a reply.
 
-    return str(decode_file(reply.body))
+    Raises:
+        SourceError: it is not text in any known encoding.
+    """
+    return decoded(reply.body, reply.charset, html=reply.content_type in HTML)

@@ -220,11 +220,10 @@ class Reader:
                 made_up = f"{parts.scheme}://{parts.netloc}/{uuid.uuid4().hex}"
                 try:
                     reply = await self.fetcher.get(made_up, MISSING)
-                except SourceError:  # an answer as good as any error status; no page depends on it
-                    self._missing = []
-                else:
                     is_page = reply.status == 200 and reply.content_type in HTML
                     self._missing = [facts_of(text_of(reply), reply.url)] if is_page else []
+                except SourceError:  # an answer as good as any error status; no page depends on it
+                    self._missing = []
         return self._missing
 
     def _read(self, address: str, reply: Reply, facts: PageFacts) -> Outcome:

@@ -13,6 +13,7 @@ Headers may hold `{url}`, the address of the site; so may texts.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections import deque
@@ -167,6 +168,10 @@ def _handler_for(site: WebSite) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
+        def handle(self) -> None:
+            with contextlib.suppress(ConnectionError):  # the reader had enough
+                super().handle()
+
         def do_GET(self) -> None:
             answer = site.answer_to(self.path, {k.lower(): v for k, v in self.headers.items()})
             if answer.cut:
@@ -186,10 +191,7 @@ def _handler_for(site: WebSite) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             if answer.status != 304:
-                try:
-                    self.wfile.write(answer.body)
-                except OSError:  # the reader had enough
-                    self.close_connection = True
+                self.wfile.write(answer.body)
 
         def log_message(self, format: str, *args: object) -> None:
             pass

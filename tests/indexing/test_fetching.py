@@ -183,7 +183,7 @@ async def test_redirects_are_followed_five_times(source: Any, web_site: WebSite)
 
 async def test_too_much_is_not_read(source: Any, web_site: WebSite) -> None:
     web_site.put("/large", b"x" * 5000)
-    web_site.put("/bomb", gzip.compress(b"\0" * 50_000_000), headers={"Content-Encoding": "gzip"})
+    web_site.put("/bomb", gzip.compress(b"\0" * 20_000_000, 1), headers={"Content-Encoding": "gzip"})
     web_site.put("/br", b"\x0b", headers={"Content-Encoding": "br"})
     web_site.put("/liar", b"not gzip", headers={"Content-Encoding": "gzip"})
     web_site.put("/video", b"x" * 5000, type="video/mp4")
