@@ -13,7 +13,6 @@ from functions.indexing.carry import carry
 from functions.indexing.chunking import digest
 from functions.indexing.enrichment import Enricher
 from functions.indexing.estimate import Estimator
-from functions.indexing.pages import Visits
 from functions.indexing.pipeline import INCOMPLETE, Pipeline
 from functions.indexing.report import RunReport, SourceReport, breakdown
 from functions.indexing.rows import Known, known_pages, page_hashes
@@ -158,7 +157,7 @@ class Run:
         known = await known_pages(live, source.name)
         done = known if target is live else await known_pages(target, source.name)
         remade = self.full and self.dry_run  # a full run that only estimates
-        visits = await load_visits(self.indexer, source, done) if not self.full else Visits()
+        visits = await load_visits(self.indexer, source, known, full=self.full)
         counts: Counter[str] = Counter()
         pipeline = None if self.dry_run else self._pipeline(target, counts)
         run = SourceRun(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from functions.indexing.chunking import chunk_page
@@ -41,6 +42,7 @@ class SourceRun:
     skipped: list[Skipped] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)  # pages whose rows stay although they were not read
+    dropped: set[str] = field(default_factory=set)  # pages that say themselves that they are none any more
     gone: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)  # pages that the source still has
     incomplete: str | None = None
@@ -55,13 +57,12 @@ class SourceRun:
                 progress(self.source.name, self.counts["pages_seen"])
             await self._flush()
             await self._written()
-            if not self.incomplete:
-                self._vanished()
+            self._vanished(self.known.keys() - self.seen if not self.incomplete else self.dropped)
         except SourceError as failure:
             error = str(failure)
             await self._written(failed=True)
         if error or self.incomplete:
-            self.kept |= self.known.keys() - self.seen
+            self.kept |= self.known.keys() - self.seen - set(self.gone)
         return SourceReport(
             source=self.source.name, **self.counts, pages_skipped=tuple(self.skipped), quarantined=tuple(self.quarantined), error=error,
             incomplete=self.incomplete,
@@ -78,7 +79,7 @@ class SourceRun:
 
     async def _take(self, found: Found) -> None:
         if isinstance(found, Incomplete):
-            self.incomplete = found.reason
+            self.incomplete = "; ".join(filter(None, (self.incomplete, found.reason)))
             return
         self.counts["pages_seen"] += 1
         if isinstance(found, Page):
@@ -91,10 +92,15 @@ class SourceRun:
             self.kept.add(found.id)
             self.counts["pages_unchanged"] += 1
         else:
-            self.skipped.append(found)
-            if found.failed:  # it keeps its rows; drafts and empty pages lose theirs
-                self.seen.add(found.id)
-                self.kept.add(found.id)
+            self._failed(found)
+
+    def _failed(self, page: Skipped) -> None:
+        self.skipped.append(page)
+        if page.failed:  # it keeps its rows; drafts and empty pages lose theirs
+            self.seen.add(page.id)
+            self.kept.add(page.id)
+        else:
+            self.dropped.add(page.id)
 
     async def _page(self, page: Page) -> None:
         page_hash = self.page_hash(page)
@@ -103,7 +109,15 @@ class SourceRun:
             return
         before = self.known.get(page.id, Known())
         sizes = self.settings.indexing
-        chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words, self.settings.site.languages))
+        languages = self.settings.site.languages
+        try:
+            chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words, languages))
+        except Exception as error:  # noqa: BLE001 - one page that nobody foresaw must not stop the site's run
+            logging.getLogger("portavoz").exception("%s cannot be cut into chunks", page.id)
+            self._failed(
+                Skipped(id=page.id, reason=f"it cannot be cut into chunks: {error!r:.200}", failed=True)
+            )
+            return
         if not chunks and not before.chunks:  # link definitions only, for instance
             self.skipped.append(Skipped(id=page.id, reason="the page has no text"))
             return
@@ -125,9 +139,9 @@ class SourceRun:
         if batch and self.pipeline:
             await self.pipeline.put(batch)
 
-    def _vanished(self) -> None:
+    def _vanished(self, pages: Iterable[str]) -> None:
         """The pages that vanished go, unless so many vanished that the source is likelier broken."""
-        gone = sorted(self.known.keys() - self.seen)
+        gone = sorted(self.known.keys() & set(pages))
         many = len(gone) > MOST_GONE * len(self.known) and (len(gone) > 1 or not self.seen)
         if many and not self.confirmed:
             self.counts["removal_withheld"] = len(gone)

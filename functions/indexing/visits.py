@@ -23,13 +23,26 @@ class VisitLog(Record):
     visits: dict[str, Visit]
 
 
-async def load_visits(indexer: Indexer, source: Source, known: Mapping[str, Known]) -> Visits:
-    """The visits of the last run whose pages have the rows that they should have."""
+async def load_visits(indexer: Indexer, source: Source, known: Mapping[str, Known], *, full: bool) -> Visits:
+    """The visits of the last run, of pages that have rows.
+
+    Where the rows are not what they should be, or are made anew, a visit cannot be answered with "not modified":
+    it only tells which page was found at an address.
+    """
     log = (await indexer.journal.all(VISITS, VisitLog)).get(source.name)
-    if log is None or log.made_by != _made_by(indexer, source):
+    if log is None:
         return Visits()
-    right = {page for page, k in known.items() if not k.page_hash.startswith("incomplete:")}
-    return Visits(before={url: visit for url, visit in log.visits.items() if visit.page_id in right})
+    anew = full or log.made_by != _made_by(indexer, source)
+    right = {page for page, k in known.items() if not anew and not k.page_hash.startswith("incomplete:")}
+    return Visits(
+        before={
+            url: visit
+            if visit.page_id in right
+            else visit.model_copy(update={"etag": "", "last_modified": ""})
+            for url, visit in log.visits.items()
+            if visit.page_id in known
+        }
+    )
 
 
 async def save_visits(indexer: Indexer, source: Source, visits: Visits, *, whole: bool) -> None:

@@ -32,12 +32,12 @@ class SlowEmbedder(FakeEmbedder):
         return await super().passages(texts, ledger)
 
 
-async def run(folder: Path, store: str, seconds: float, name: str = "pages") -> None:
+async def run(folder: Path, store: str | Path, seconds: float, name: str = "pages") -> None:
     """One run over the folder."""
     RuleEnricher.batch_chunks = 4
     source = FolderSource(name=name, kind="folder", path=folder, base_url="https://example.com")
     place = StoreSettings(
-        uri=store,
+        uri=str(store),
         endpoint=os.environ.get("SLOW_INDEX_ENDPOINT", ""),
         region=os.environ.get("SLOW_INDEX_REGION", ""),
     )

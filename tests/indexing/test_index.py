@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -14,13 +15,15 @@ from typing import Any
 
 import pytest
 
+from functions.indexing import source_run
 from functions.indexing.enrichment import Enricher, ModelEnricher, RuleEnricher
 from functions.indexing.index import Indexer
 from functions.indexing.report import RunReport
+from functions.indexing.sources import folder
 from shared.errors import ModelUnavailable, TableUnavailable
 from shared.language_model import LanguageModel
 from shared.records import Row
-from shared.settings import Settings, StoreSettings
+from shared.settings import FolderSource, Settings, StoreSettings
 from shared.table import KnowledgeTable
 from tests.fakes import slow_index
 from tests.fakes.embedder import FakeEmbedder
@@ -444,3 +447,37 @@ async def test_a_run_that_is_killed_is_completed_by_the_next(site, tmp_path: Pat
         return sorted(await table.columns(list(COLUMNS)), key=lambda row: row["id"])
 
     assert await rows(killed) == await rows(whole)
+
+
+async def test_a_page_that_nobody_foresaw_stops_no_run_and_keeps_its_rows(
+    site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = site({"a.md": text("Apple"), "b.md": text("Bee")})
+    w = await world(settings)
+    await w.run()
+    site({"a.md": text("Apple", 13), "b.md": text("Bee", 13)})
+    cut = source_run.chunk_page
+
+    def failing(page: Any, *others: Any) -> Any:
+        if page.id == "pages/a.md":
+            raise RecursionError("too deep")
+        return cut(page, *others)
+
+    monkeypatch.setattr(source_run, "chunk_page", failing)
+    report = (await w.run()).sources[0]
+    assert (report.pages_failed, report.pages_changed) == (1, 1)
+    assert await w.pages() == {"pages/a.md", "pages/b.md"}
+
+
+def test_a_file_whose_name_is_not_utf8_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("# Good\n\nIt is good.")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.md")).write_text("# Odd\n\nIt is odd.")
+    settings = Settings(
+        sources=(FolderSource(name="s", kind="folder", path=tmp_path, base_url="https://example.com"),)
+    )
+
+    async def found() -> list[Any]:
+        return [page async for page in folder.pages(settings.folders[0], settings)]
+
+    pages = asyncio.run(found())
+    assert sorted(type(page).__name__ for page in pages) == ["Page", "Skipped"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
 
 import pytest
@@ -159,3 +160,41 @@ def test_html_without_content_is_told(raw: bytes) -> None:
 def test_html_in_latin_1_is_read() -> None:
     raw = HTML.replace("<head>", '<head><meta charset="iso-8859-1">').replace("€", "EUR").replace("–", "-")
     assert "treinta días" in html_document(raw.encode("latin-1")).markdown
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "{/* " * 60_000, "{{< " * 60_000, "<a" + " " * 3000 + " {", "<a b={" * 5000, "<a x='" * 5000,
+        "import a\n" * 20_000, "<script " * 20_000, "`" * 100_000,
+        "".join("`" * (1 + n % 500) + " a " for n in range(3000)),
+    ],
+    ids=lambda text: text[:6],
+)  # fmt: skip
+def test_marks_that_are_never_closed_take_linear_time(hostile: str) -> None:
+    began = time.process_time()
+    markdown_document(hostile)
+    assert time.process_time() - began < 5  # each took a minute or more when patterns rescanned to the end
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\ndate: 2024-13-45\n---\n",
+        "---\na: [\n---\n",
+        "+++\na = \n+++\n",
+        "---\n" + "[" * 5000 + "\n---\n",
+    ],
+)
+def test_front_matter_that_cannot_be_read_is_an_error_of_the_page(front: str) -> None:
+    with pytest.raises(SourceError, match="front matter"):
+        markdown_document(front + "Text")
+
+
+def test_front_matter_in_toml() -> None:
+    page = markdown_document('+++\ntitle = "Lamp"\nlang = "en"\n+++\nA lamp.')
+    assert (page.title, page.language, page.markdown.strip()) == ("Lamp", "en", "A lamp.")
+
+
+def test_a_text_that_opens_with_a_brace_is_text() -> None:
+    assert "brace" in markdown_document("{ a brace }\n\ntext").markdown

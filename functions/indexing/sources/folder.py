@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -29,28 +30,34 @@ async def pages(source: FolderSource, settings: Settings) -> AsyncIterator[Page 
         raise SourceError(f"source {source.name!r}: there is no folder {source.path}")
     products = [p.id for p in settings.products] + [GENERAL]
     for file, path in _files(source):
-        origin = Origin(
-            id=f"{source.name}/{path}",
-            source=source.name,
-            url=_url(source.base_url, path),
-            path=path,
-            category=source.category,
-            product=source.product,
-            content_type=source.content_type,
-            language=source.language,
-        )
+        readable = path.encode("utf-8", "replace").decode()  # names that are not UTF-8 exist
         try:
-            document = _read(file, source.path)
+            origin = Origin(
+                id=f"{source.name}/{path}",
+                source=source.name,
+                url=_url(source.base_url, path),
+                path=path,
+                category=source.category,
+                product=source.product,
+                content_type=source.content_type,
+                language=source.language,
+            )
+            page = to_page(
+                _read(file, source.path),
+                origin,
+                site_languages=settings.site.languages,
+                content_types=settings.content_types,
+                products=products,
+            )
         except (SourceError, OSError) as error:
-            yield Skipped(id=origin.id, reason=str(error), failed=True)
-            continue
-        yield to_page(
-            document,
-            origin,
-            site_languages=settings.site.languages,
-            content_types=settings.content_types,
-            products=products,
-        )
+            yield Skipped(id=f"{source.name}/{readable}", reason=str(error), failed=True)
+        except Exception as error:
+            logging.getLogger("portavoz").exception("%s cannot be read", readable)
+            yield Skipped(
+                id=f"{source.name}/{readable}", reason=f"it cannot be read: {error!r:.200}", failed=True
+            )
+        else:
+            yield page
 
 
 def _files(source: FolderSource) -> Iterator[tuple[Path, str]]:
