@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 from functions.indexing import robots
 from functions.indexing.addresses import without_fragment
-from functions.indexing.pace import AT_ONCE, Clock, Pace
 from functions.indexing.pages import Visit
+from functions.indexing.politeness import AT_ONCE, Clock, Pace
 from functions.indexing.replies import FetchFailed, Reply, Wish, read_reply
 from shared.errors import SourceError
 from shared.settings import WebSource

@@ -112,7 +112,7 @@ class SourceRun:
         languages = self.settings.site.languages
         try:
             chunks = tuple(chunk_page(page, sizes.chunk_words, sizes.overlap_words, languages))
-        except Exception as error:  # noqa: BLE001 - one page that nobody foresaw must not stop the site's run
+        except Exception as error:
             logging.getLogger("portavoz").exception("%s cannot be cut into chunks", page.id)
             self._failed(
                 Skipped(id=page.id, reason=f"it cannot be cut into chunks: {error!r:.200}", failed=True)

@@ -19,8 +19,8 @@ from functions.indexing.addresses import normal, site_of, wanted
 from functions.indexing.fetching import Disallowed, Fetcher, RobotsUnreachable
 from functions.indexing.guard import AddressRefused, GuardedBackend, is_public
 from functions.indexing.html_facts import facts_of
-from functions.indexing.pace import Clock, Pace, in_order
 from functions.indexing.pages import Visit
+from functions.indexing.politeness import Clock, Pace, in_order
 from functions.indexing.replies import FetchFailed, Wish
 from functions.indexing.robots import parse_robots
 from tests.fakes.web_site import Answer, WebSite, etag_of, status

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from functions.indexing.addresses import normal, site_of, wanted
 from functions.indexing.fetching import Fetcher
-from functions.indexing.pace import in_order
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
+from functions.indexing.politeness import in_order
 from functions.indexing.webpages import Reader
 from shared.errors import SourceError
 from shared.records import Page

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from functions.indexing.addresses import wanted, without_fragment
 from functions.indexing.feeds import FeedEntry, entry_document, parse_feed
 from functions.indexing.fetching import Fetcher
-from functions.indexing.pace import in_order
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visit, Visits
+from functions.indexing.politeness import in_order
 from functions.indexing.replies import FetchFailed
 from functions.indexing.webpages import Outcome, Reader
 from shared.errors import SourceError

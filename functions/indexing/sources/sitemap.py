@@ -9,8 +9,8 @@ from urllib.parse import urljoin, urlsplit
 from functions.indexing.addresses import normal, site_of, wanted
 from functions.indexing.fetching import Fetcher, RobotsUnreachable
 from functions.indexing.media import HTML
-from functions.indexing.pace import in_order
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
+from functions.indexing.politeness import in_order
 from functions.indexing.replies import FetchFailed, Wish
 from functions.indexing.sitemaps import MAX_BYTES, Entry, Sitemap, parse_sitemap
 from functions.indexing.webpages import Reader
