@@ -29,6 +29,9 @@ LEAVES = {
     "analysis",
     "language",
     "prompts",
+    "characters",
+    "thoughts",
+    "replies",
 }
 PLACES = {
     "modal": {"functions.modal_app"},

@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from shared.cost import Ledger
 from shared.errors import ModelUnavailable, SettingsError
-from shared.language_model import LanguageModel, Prompt
+from shared.language_model import LanguageModel
 from shared.records import Record
+from shared.replies import Prompt
 from shared.trace import current_trace
 
 S = TypeVar("S", bound=BaseModel)
