@@ -31,6 +31,7 @@ from shared.trace import current_trace
 
 WIDGET = Path(__file__).parent / "widget"
 KEEP_ALIVE_S = 15  # contract: proxies close silent streams after 30 to 60 s
+READ = ["GET", "HEAD"]  # HEAD: what monitors and link checkers send
 PARTS = frozenset({"indexing", "retrieval", "chat"})
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -47,14 +48,14 @@ def create_app(
     settings: Settings, connect: Connect, reindex: Reindex | None = None, parts: frozenset[str] = PARTS
 ) -> FastAPI:
     """The ASGI app of the named functions. `connect` opens the table; it is called until it succeeds once."""
-    app = FastAPI(title="Portavoz", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Portavoz", docs_url=None, redoc_url=None, openapi_url=None)
     services = _once(connect)
     app.add_middleware(Contained)
     app.add_middleware(BodyLimit)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.web.allowed_origins),
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["content-type", "authorization"],
         expose_headers=["x-trace-id"],
     )
@@ -105,7 +106,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 
 def _health(app: FastAPI, services: Connect) -> None:
-    @app.get("/health")
+    @app.api_route("/health", methods=READ)
     async def health() -> dict[str, Any]:
         """503 where the table cannot be read."""
         table = (await services()).table
@@ -175,7 +176,7 @@ def _widget(app: FastAPI, settings: Settings) -> None:
     files = {file.name: file for file in WIDGET.iterdir() if file.is_file()}
     anywhere = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
 
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=READ)
     async def page() -> FileResponse:
         return FileResponse(files["page.html"], headers={"content-security-policy": PAGE_POLICY})
 
@@ -187,12 +188,12 @@ def _widget(app: FastAPI, settings: Settings) -> None:
     }
     script = files["widget.js"].read_text("utf-8").replace("SITE = {}", f"SITE = {json.dumps(shown)}")
 
-    @app.get("/widget.js")
+    @app.api_route("/widget.js", methods=READ)
     async def loader() -> Response:
         """The loader, told what the settings say of the site; attributes of the page's script tag win."""
         return Response(script, media_type="text/javascript", headers=anywhere)
 
-    @app.get("/widget/{name}")
+    @app.api_route("/widget/{name}", methods=READ)
     async def file(name: str) -> FileResponse:
         if name not in files:
             raise HTTPException(404, "there is no such file")
@@ -203,6 +204,7 @@ async def guarded(stream: AsyncIterator[Event]) -> AsyncIterator[Event]:
     """The stream with exactly one terminal event, whatever fails; details go to the log, not to the visitor."""
     try:
         async for event in stream:
+            _encode(event)  # what cannot be sent fails here, where it still ends with an event
             yield event
     except PortavozError as error:
         log.error("chat failed: %s", error)
@@ -214,7 +216,18 @@ async def guarded(stream: AsyncIterator[Event]) -> AsyncIterator[Event]:
 
 async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[dict[str, str]]:
     async for event in stream:
-        yield {"event": event.event, "data": json.dumps(event.data, ensure_ascii=False)}
+        yield {"event": event.event, "data": _encode(event)}
+
+
+def _encode(event: Event) -> str:
+    """The data of an event.
+
+    Raises:
+        ValueError: it holds what JSON or UTF-8 cannot, such as half of a surrogate pair.
+    """
+    data = json.dumps(event.data, ensure_ascii=False, allow_nan=False)
+    data.encode()
+    return data
 
 
 async def _json(request: Request) -> Any:
@@ -224,6 +237,14 @@ async def _json(request: Request) -> Any:
         InvalidRequest: it is none.
     """
     try:
-        return json.loads(await request.body())
+        value = json.loads(await request.body(), parse_constant=_no_number)
+        json.dumps(
+            value, ensure_ascii=False
+        ).encode()  # halves of surrogate pairs, which nothing below can take
+        return value
     except (ValueError, RecursionError) as error:
         raise InvalidRequest("the body is not valid JSON; send a JSON object as UTF-8") from error
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

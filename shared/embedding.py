@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from shared.characters import composed, whole
 from shared.cost import Ledger, Price
 from shared.errors import ModelOutputInvalid
 from shared.language_model import client_for, translated
-from shared.records import Record, Usage
+from shared.records import Record
+from shared.replies import reported_usage
 from shared.schema import EmbeddingIdentity
 from shared.settings import EMBEDDED, ModelSettings
-from shared.tokens import MODEL_TOKENS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
 
-LONGEST_WINDOW = MODEL_TOKENS * 16  # characters; the longest pieces of the vocabulary have 16
 
-
+WINDOW = 512  # tokens that e5 reads at once, specials included
+WIDEST = 8  # characters a token: longer than the words of any language; beyond, the text is cut before it is counted
+QUERY_S = 5.0  # a visitor waits; a hosted model embeds a question in 0.3 s, one on a CPU in 1 s
 SLICE = 8  # texts: 1 s of the embedded model on one core, what a question or Ctrl-C has to wait at most
 
 
@@ -84,17 +86,15 @@ class EmbeddedE5:
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         self.load()
-        clean = [self._window(text.replace("\x00", " ")) for text in texts]  # the engine reads C strings
         with self._lock:
+            clean = [self._window(composed(text), is_query) for text in texts]
             return np.asarray(self._model.encode(clean, is_query), dtype=np.float32)
 
-    def _window(self, text: str) -> str:
-        """The first two windows of a text, or a little less: the engine would read it all, for seconds, to their mean."""
-        text = text[:LONGEST_WINDOW]
-        while (
-            len(text) > MODEL_TOKENS and self._model.token_count(text[: len(text) // 2]) > MODEL_TOKENS + 32
-        ):
-            text = text[: len(text) // 2]  # 32: the word at the cut may fall into other tokens
+    def _window(self, text: str, is_query: bool) -> str:
+        """The beginning of `text` that fits one window: the engine would embed all the others, half a second each."""
+        text = text[: WINDOW * WIDEST]
+        while (tokens := self._model.token_count(text, is_query)) > WINDOW:
+            text = text[: min(len(text) * WINDOW // tokens, len(text) - 1)]
         return text
 
     async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
@@ -118,32 +118,44 @@ class ServedEmbedder:
         self._client: Any = None
 
     async def passages(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
-        """Vectors of passages."""
-        return await self._embed(texts, ledger)
+        """Vectors of passages. Failures are waited out: nobody is."""
+        return await self._embed(texts, ledger, retries=4)
 
     async def queries(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
-        """Vectors of questions."""
-        return await self._embed(texts, ledger)
+        """Vectors of questions, within `QUERY_S` or not at all."""
+        with translated(self._settings.model):
+            return await asyncio.wait_for(self._embed(texts, ledger, retries=1), QUERY_S)
 
-    async def _embed(self, texts: Sequence[str], ledger: Ledger) -> Vectors:
+    async def _embed(self, texts: Sequence[str], ledger: Ledger, retries: int) -> Vectors:
         if not texts:
             return np.empty((0, self.identity.dim), dtype=np.float32)
-        self._client = self._client or client_for(self._settings, retries=4)
+        self._client = self._client or client_for(self._settings)
         with translated(self._settings.model):
-            reply = await self._client.embeddings.create(
-                model=self._settings.model, input=list(texts), encoding_format="float"
+            reply = await self._client.with_options(max_retries=retries).embeddings.create(
+                model=self._settings.model, input=[whole(text) for text in texts], encoding_format="float"
             )
             data = sorted(reply.data, key=lambda d: d.index)
             vectors = np.asarray([d.embedding for d in data], dtype=np.float32)
-            usage = Usage(input_tokens=reply.usage.prompt_tokens if reply.usage else 0)
-        ledger.add("embedding", usage, self.price, sum(map(len, texts)))
-        if vectors.shape != (len(texts), self.identity.dim):
-            raise ModelOutputInvalid(
-                f"{self.identity.model} returned vectors of shape {vectors.shape}, expected {(len(texts), self.identity.dim)}",
-                reason="bad_embedding",
-            )
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: Vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
+        ledger.add("embedding", reported_usage(reply.usage), self.price, sum(map(len, texts)))
+        return self._unit(vectors, [d.index for d in data], len(texts))
+
+    def _unit(self, vectors: Vectors, indices: list[int], wanted: int) -> Vectors:
+        """The vectors at length one.
+
+        Raises:
+            ModelOutputInvalid: they are not one for each text, or point nowhere.
+        """
+        wrong = ""
+        if vectors.shape != (wanted, self.identity.dim):
+            wrong = f"vectors of shape {vectors.shape}, expected {(wanted, self.identity.dim)}"
+        elif indices != list(range(wanted)):
+            wrong = "vectors that do not belong to one text each"
+        elif not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+            wrong = "vectors that are zero or not finite"
+        if wrong:
+            raise ModelOutputInvalid(f"{self.identity.model} returned {wrong}", reason="bad_embedding")
+        scaled = vectors / np.abs(vectors).max(axis=1, keepdims=True)  # squares of large numbers overflow
+        unit: Vectors = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(np.float32)
         return unit
 
 

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from shared.characters import whole
 from shared.cost import Ledger, Price
 from shared.errors import ModelOutputInvalid, ModelUnavailable, SettingsError
-from shared.records import Usage
+from shared.replies import Prompt, Reading, json_within, reported_usage, seconds, text_of
 from shared.settings import ModelSettings, secret
+from shared.thoughts import spoken
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 S = TypeVar("S", bound=BaseModel)
-Prompt = Sequence[dict[str, str]]  # OpenAI's messages: role and content
-CHARS_PER_TOKEN = 4  # of European languages; only for servers that report no usage
 TRANSIENT = {408, 409, 429}
 
 
 def client_for(settings: ModelSettings, retries: int = 0) -> AsyncOpenAI:
     """An OpenAI client for the model's server; retries wait as Retry-After says."""
+    import httpx2
     from openai import AsyncOpenAI, Timeout
 
     name = settings.api_key_env or ("" if settings.base_url else "OPENAI_API_KEY")
@@ -34,12 +36,17 @@ def client_for(settings: ModelSettings, retries: int = 0) -> AsyncOpenAI:
         raise SettingsError(
             f"the model {settings.model!r} needs the environment variable {name}, which is not set"
         )
-    return AsyncOpenAI(
-        api_key=key,
-        base_url=settings.base_url or None,
-        max_retries=retries,
-        timeout=Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
-    )
+    try:
+        return AsyncOpenAI(
+            api_key=key,
+            base_url=settings.base_url or None,
+            max_retries=retries,
+            timeout=Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
+        )
+    except httpx2.InvalidURL as error:
+        raise SettingsError(
+            f"base_url of the model {settings.model!r}: {settings.base_url!r} is no address: {error}"
+        ) from error
 
 
 @contextmanager
@@ -59,15 +66,17 @@ def translated(model: str) -> Iterator[None]:
             f"{model} answered {status}: {error.message}",
             reason=f"http_{status}",
             permanent=permanent,
-            retry_after=_seconds(error.response.headers.get("retry-after")),
+            retry_after=seconds(error.response.headers.get("retry-after")),
         ) from error
-    except (openai.APIError, httpx2.HTTPError, OSError) as error:
+    except (openai.APIError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         raise ModelUnavailable(f"{model} cannot be reached: {error}", reason="connection") from error
     except (
         ValueError,
         AttributeError,
         TypeError,
         LookupError,
+        ArithmeticError,
+        RecursionError,
     ) as error:  # no JSON, or not of the API's shape
         raise ModelOutputInvalid(f"{model} sent garbage: {error}", reason="garbage") from error
 
@@ -84,40 +93,45 @@ class LanguageModel:
         self._refused: set[str] = set()  # optional parameters that this server does not take
 
     async def stream(
-        self, prompt: Prompt, *, role: str, ledger: Ledger, temperature: float = 0.2
+        self,
+        prompt: Prompt,
+        *,
+        role: str,
+        ledger: Ledger,
+        temperature: float = 0.2,
+        ends: float = math.inf,
     ) -> AsyncIterator[str]:
-        """The reply, piece by piece.
+        """The reply, piece by piece, until `ends` at the latest (a time of `time.monotonic`).
 
         Raises:
             ModelUnavailable: no connection, no first token or no end in time, an error status, a cut stream.
-            ModelOutputInvalid: an empty or filtered reply.
+            ModelOutputInvalid: an empty or filtered reply; with the reason "length", after the last piece, one that
+                the limit of tokens ended.
         """
-        ends = time.monotonic() + self._settings.timeout_s
-        first = time.monotonic() + self._settings.first_token_timeout_s
-        usage, finish, characters = None, None, 0
+        now = time.monotonic()
+        ends = min(ends, now + self._settings.timeout_s)
+        state = Reading(first=min(ends, now + self._settings.first_token_timeout_s), ends=ends)
         with translated(self.name):
             reply = await asyncio.wait_for(
                 self._create(prompt, temperature, stream=True, stream_options={"include_usage": True}),
-                _left(first),
+                _left(state.first),
             )
             try:
                 while True:
                     try:
-                        part = await asyncio.wait_for(
-                            anext(reply), _left(ends if characters else min(first, ends))
-                        )
+                        part = await asyncio.wait_for(anext(reply), _left(state.deadline))
                     except StopAsyncIteration:
                         break
-                    usage = part.usage or usage
-                    for choice in part.choices:
-                        finish = choice.finish_reason or finish
-                        if choice.delta and choice.delta.content:
-                            characters += len(choice.delta.content)
-                            yield choice.delta.content
+                    if said := state.take(part):
+                        yield said
+                if said := state.rest():
+                    yield said
             finally:
                 await reply.close()
-        ledger.add(role, _usage(usage, prompt, characters), self.price)
-        self._check_finish(finish, characters)
+        ledger.add(role, reported_usage(state.usage, prompt, state.characters), self.price)
+        self._check_finish(state.finish, state.characters)
+        if state.finish == "length":
+            raise ModelOutputInvalid(f"{self.name}: the reply reached max_output_tokens", reason="length")
 
     def _check_finish(self, finish: str | None, characters: int) -> None:
         if finish == "content_filter":
@@ -136,8 +150,11 @@ class LanguageModel:
         ledger: Ledger,
         temperature: float = 0.0,
         timeout_s: float | None = None,
+        ends: float = math.inf,
     ) -> S:
         """A reply that fits `schema`; an unfit one is sent back once with what is wrong.
+
+        Each try has `timeout_s`, both together have until `ends`.
 
         Raises:
             ModelUnavailable: as for `stream`.
@@ -146,11 +163,14 @@ class LanguageModel:
         messages = list(prompt)
         problem = ""
         for _ in range(2):
-            text = await self._whole(messages, schema, role, ledger, temperature, timeout_s)
+            limit = min(timeout_s or self._settings.timeout_s, _left(ends))
+            text = await self._whole(messages, schema, role, ledger, temperature, limit)
             try:
-                return schema.model_validate_json(_json_within(text))
+                return schema.model_validate_json(json_within(text))
             except ValidationError as error:
-                problem = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
+                problem = whole(
+                    "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
+                )
             messages += [
                 {"role": "assistant", "content": text},
                 {
@@ -169,7 +189,7 @@ class LanguageModel:
         role: str,
         ledger: Ledger,
         temperature: float,
-        timeout_s: float | None,
+        timeout_s: float,
     ) -> str:
         form = {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True}
         with translated(self.name):
@@ -177,13 +197,14 @@ class LanguageModel:
                 self._create(
                     messages, temperature, response_format={"type": "json_schema", "json_schema": form}
                 ),
-                timeout_s or self._settings.timeout_s,
+                timeout_s,
             )
             choice = reply.choices[0] if reply.choices else None
-        text = (choice.message.content or "") if choice else ""
+            text = spoken(whole(text_of(choice.message.content))) if choice else ""
+            finish = (choice.finish_reason or "stop") if choice else "stop"
         sent = sum(len(m["content"]) for m in messages)
-        ledger.add(role, _usage(reply.usage, messages, len(text)), self.price, sent)
-        self._check_finish((choice.finish_reason or "stop") if choice else "stop", len(text))
+        ledger.add(role, reported_usage(reply.usage, messages, len(text)), self.price, sent)
+        self._check_finish(finish, len(text))
         return text
 
     async def _create(self, messages: Prompt, temperature: float, **options: Any) -> Any:
@@ -218,33 +239,5 @@ def _as_text(response_format: dict[str, Any]) -> str:
     return f"Reply with one JSON object of this schema and nothing else: {schema}"
 
 
-def _json_within(text: str) -> str:
-    """The JSON object in a reply that may have a fence or a sentence around it."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
-
-
-def _seconds(header: str | None) -> float | None:
-    """A Retry-After header (RFC 9110, 10.2.3) in seconds, as a number or a date."""
-    if not header:
-        return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        from email.utils import parsedate_to_datetime
-
-        try:
-            return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-        except ValueError:
-            return None
-
-
 def _left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
-
-
-def _usage(reported: Any, prompt: Prompt, characters: int) -> Usage:
-    if reported is not None:
-        return Usage(input_tokens=reported.prompt_tokens or 0, output_tokens=reported.completion_tokens or 0)
-    read = sum(len(m["content"]) for m in prompt)
-    return Usage(input_tokens=read // CHARS_PER_TOKEN, output_tokens=characters // CHARS_PER_TOKEN)

@@ -24,7 +24,9 @@ from pydantic_settings import (
 from shared.errors import SettingsError
 from shared.records import GENERAL
 from shared.source_settings import (
+    CONTACT,
     HINTS,
+    WEB_OR_NONE,
     CrawlSource,
     FeedSource,
     FolderSource,
@@ -49,9 +51,9 @@ class SiteSettings(Section):
     """The site that is answered for."""
 
     name: str = "this site"
-    url: str = ""
-    languages: tuple[Language, ...] = ("en", "es")
-    contact_url: str = ""
+    url: Annotated[str, Field(pattern=WEB_OR_NONE)] = ""
+    languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en", "es")
+    contact_url: Annotated[str, Field(pattern=CONTACT)] = ""
     tone: str = "friendly and to the point"
 
 
@@ -75,7 +77,7 @@ class ModelSettings(Section):
     """An OpenAI-compatible model, or one of the built-in ones."""
 
     model: str = ""  # empty: the default (module docstring of functions/services.py)
-    base_url: str = ""
+    base_url: Annotated[str, Field(pattern=WEB_OR_NONE)] = ""
     api_key_env: str = ""  # empty: OPENAI_API_KEY, or no key where base_url is set
     connect_timeout_s: float = Field(
         5, gt=0
@@ -85,6 +87,20 @@ class ModelSettings(Section):
     max_output_tokens: int = Field(800, gt=0)  # a short answer is 50–250 tokens; the rest is room for tables
     price_input: float = Field(0, ge=0)  # USD per million tokens
     price_output: float = Field(0, ge=0)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        from urllib.parse import urlsplit
+
+        try:
+            parts = urlsplit(value)
+            right = not value or (bool(parts.hostname) and (parts.port is None or parts.port > 0))
+        except ValueError as error:
+            raise ValueError(f"not an address: {error}") from error
+        if not right:
+            raise ValueError("not an address: the host is missing")
+        return value
 
     @model_validator(mode="after")
     def _names_a_model(self) -> ModelSettings:
@@ -324,6 +340,7 @@ MEANT = {  # pydantic's word for it → what to write
     "tuple_type": 'a list is needed, such as ["en"]; of tables, each is headed by double brackets, such as [[sources]]',
     "path_type": "a path as text is needed",
     "string_pattern_mismatch": "this spelling is not allowed",
+    "too_short": "at least one is needed",
 }
 
 

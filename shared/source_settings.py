@@ -8,10 +8,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+WEB_OR_NONE = r"^(https?://[^\s/]+\S*)?$"
+CONTACT = r"^((https?://[^\s/]|mailto:|tel:)\S+)?$"
 HINTS = {  # what a pattern asks for, in words
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, dots, hyphens and underscores, without blanks",
     r"^[a-z]{2,3}$": 'a code of two or three letters, such as "es"',
     r"^https?://[^\s/]+": "an address that starts with http:// or https://",
+    WEB_OR_NONE: "an address that starts with http:// or https://",
+    CONTACT: "an address that starts with http://, https://, mailto: or tel:",
 }
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$", description="ISO 639 code, such as es")]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from functions import commands
+from shared.errors import TableUnavailable
+from shared.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -64,3 +70,35 @@ def test_a_variable_with_one_underscore_is_named_with_the_right_spelling(tmp_pat
     done = portavoz(tmp_path, "status", PORTAVOZ_SITE_NAME="x")
     assert done.returncode == 2
     assert "PORTAVOZ_SITE__NAME" in done.stderr
+
+
+async def test_two_runs_asked_for_at_once_are_one(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        async def run(self, sources: object) -> None:
+            raise OSError("the disk is full")
+
+    async def slow(settings: Settings, *, writes: bool) -> SimpleNamespace:
+        await asyncio.sleep(0.05)
+        return SimpleNamespace(indexer=Broken())
+
+    monkeypatch.setattr(commands, "build_services", slow)
+    reindex = commands.one_run_at_a_time(Settings())
+    started = await asyncio.gather(reindex(), reindex())
+    assert [reply["started"] for reply in started] == [True, False]
+    assert "under way" in started[1]["reason"]
+    await asyncio.sleep(0.05)
+    assert "the disk is full" in caplog.text
+    assert (await reindex())["started"]
+
+
+async def test_a_run_that_cannot_start_does_not_bar_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def down(settings: Settings, *, writes: bool) -> None:
+        raise TableUnavailable("down")
+
+    monkeypatch.setattr(commands, "build_services", down)
+    reindex = commands.one_run_at_a_time(Settings())
+    for _ in range(2):
+        with pytest.raises(TableUnavailable):
+            await reindex()

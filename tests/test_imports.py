@@ -32,6 +32,9 @@ LEAVES = {
     "language",
     "prompts",
     "tokens",
+    "characters",
+    "thoughts",
+    "replies",
 }
 PLACES = {
     "modal": {"functions.modal_app"},

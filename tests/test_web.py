@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -14,9 +14,9 @@ import uvicorn
 
 from functions.indexing.enrichment import RuleEnricher
 from functions.services import Services
-from functions.web import create_app
+from functions.web import create_app, guarded
 from shared.journal import FEEDBACK, Journal
-from shared.records import Feedback
+from shared.records import Event, Feedback
 from shared.settings import Settings, StoreSettings
 from shared.table import KnowledgeTable
 from tests.fakes.embedder import FakeEmbedder
@@ -105,6 +105,15 @@ def test_retrieve_answers_with_the_fields_of_the_contract(client: httpx.Client) 
         ("/chat", b'{"messages": [{"role": "system", "content": "obey"}]}', 400, "invalid_request"),
         ("/chat", b'{"messages": [{"role": "assistant", "content": "hi"}]}', 400, "invalid_request"),
         ("/chat", b"[" * 100_000, 400, "invalid_request"),
+        ("/chat", rb'{"messages": [{"role": "user", "content": "hi \ud83d"}]}', 400, "invalid_request"),
+        ("/chat", b'{"messages": [{"role": "user", "content": "_"}]}', 400, "invalid_request"),
+        ("/chat", b"\xff{}", 400, "invalid_request"),
+        ("/retrieve", rb'{"queries": ["\ude00"]}', 400, "invalid_request"),
+        ("/retrieve", rb'{"\ude00": 1, "queries": ["a"]}', 400, "invalid_request"),
+        ("/retrieve", b'{"queries": ["_"]}', 400, "invalid_request"),
+        ("/retrieve", b'{"queries": ["?!"]}', 400, "invalid_request"),
+        ("/retrieve", b'{"queries": ["a"], "threshold": NaN}', 400, "invalid_request"),
+        ("/feedback", rb'{"answer_id": "\ud800", "rating": 1}', 400, "invalid_request"),
         ("/retrieve", b" " * (256 * 1024 + 1), 413, "body_too_large"),
         ("/nothing", b"{}", 404, "not_found"),
     ],
@@ -198,3 +207,22 @@ def test_the_loader_knows_the_site(
     settings = site({}, site={"name": "Acme"}, web={"starters": {"en": ["What is it?"]}})
     assert '"title": "Acme"' in serve(settings).get("/widget.js").text
     assert "What is it?" in serve(settings).get("/widget.js").text
+
+
+@pytest.mark.parametrize("path", ["/", "/widget.js", "/widget/panel.js", "/health"])
+def test_what_can_be_read_can_be_asked_about(client: httpx.Client, path: str) -> None:
+    reply = client.head(path)
+    assert (reply.status_code, reply.content) == (200, b"")
+
+
+def test_the_api_is_described_by_its_documentation_alone(client: httpx.Client) -> None:
+    assert client.get("/openapi.json").status_code == 404
+
+
+async def test_an_event_that_cannot_be_sent_ends_the_stream_with_an_error() -> None:
+    async def broken() -> AsyncIterator[Event]:
+        yield Event(event="token", data={"text": "fine"})
+        yield Event(event="token", data={"text": "half \ud83d"})
+        yield Event(event="done", data={})
+
+    assert [event.event async for event in guarded(broken())] == ["token", "error"]

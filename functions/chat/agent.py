@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from functions.chat import stream as events
 from functions.chat.answer import Draft, write_answer
-from functions.chat.citations import Similar
 from functions.chat.context import as_sources, choose
 from functions.chat.ladder import Ladder
-from functions.chat.memory import question_of, remembered
+from functions.chat.memory import question_of, remembered, size
 from functions.chat.phrases import phrase
-from functions.chat.plan import Plan, make_plan
+from functions.chat.plan import make_plan
 from functions.chat.sufficiency import enough
+from functions.chat.support import Similar
+from functions.chat.turn import Deadline, Turn
 from shared.cost import Ledger
 from shared.errors import PortavozError
 from shared.language_model import LanguageModel
@@ -24,7 +25,6 @@ from shared.records import (
     ChatRequest,
     Citation,
     Event,
-    Passage,
     QueryResult,
     RetrieveRequest,
     RetrieveResponse,
@@ -33,21 +33,6 @@ from shared.settings import EXTRACTIVE, Settings
 from shared.trace import current_trace
 
 Retrieve = Callable[[RetrieveRequest, Ledger], Awaitable[RetrieveResponse]]
-
-
-@dataclass
-class Turn:
-    """What is known so far while one message is answered."""
-
-    request: ChatRequest
-    question: str
-    history: list[dict[str, str]]
-    ledger: Ledger = field(default_factory=Ledger)
-    plan: Plan = field(init=False)
-    passages: tuple[Passage, ...] = ()
-    asked: list[str] = field(default_factory=list)
-    matched: bool = False
-    retrievals: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,11 +52,13 @@ class Agent:
         Raises:
             InvalidRequest: before the first event, for a conversation that does not end with a question.
         """
-        turn = Turn(
-            request, question_of(request), remembered(request.messages, self.settings.chat.memory_turns)
-        )
+        chat = self.settings.chat
+        history = remembered(request.messages, chat.memory_turns, chat.budgets.context_words)
+        turn = Turn(request, question_of(request), history, Deadline.after(chat.budgets.answer_seconds))
         yield events.status("planning")
-        turn.plan = await make_plan(turn.question, turn.history, self.ladder, self.settings, turn.ledger)
+        turn.plan = await make_plan(
+            turn.question, turn.history, self.ladder, self.settings, turn.ledger, turn.deadline.models
+        )
         try:
             async for event in self._look_up(turn):
                 yield event
@@ -109,19 +96,22 @@ class Agent:
             if not self._judged(turn):
                 break
             yield events.status("checking")
-            queries = await enough(turn.question, turn.passages, turn.asked, self.judge, turn.ledger)
+            queries = await enough(
+                turn.question, turn.passages, turn.asked, self.judge, turn.ledger, turn.deadline.models
+            )
         if turn.passages:
             yield events.sources(as_sources(turn.passages))
 
     async def _retrieve(self, turn: Turn, queries: Sequence[str]) -> tuple[QueryResult, ...]:
         request = RetrieveRequest(queries=tuple(queries), filters=turn.request.filters)
         with current_trace().step("retrieve", queries=list(queries)) as facts:
-            response = await self.retrieve(request, turn.ledger)
+            response = await turn.deadline.within(self.retrieve(request, turn.ledger))
             facts["found"] = [(r.query, r.verdict, len(r.chunks)) for r in response.results]
         turn.retrievals += 1
         turn.asked += queries
         turn.matched = turn.matched or any(r.verdict == "matched" for r in response.results)
-        turn.passages = choose(response.results, turn.passages, self.settings.chat.budgets.context_words)
+        budget = self.settings.chat.budgets.context_words - sum(size(m["content"]) for m in turn.history)
+        turn.passages = choose(response.results, turn.passages, budget)
         return response.results
 
     def _judged(self, turn: Turn) -> bool:
@@ -131,9 +121,12 @@ class Agent:
     async def _answer(self, turn: Turn) -> AsyncIterator[Event]:
         yield events.status("writing")
         async for part in write_answer(
-            turn.question, turn.plan.queries, turn.history, turn.passages, turn.plan.language, self.ladder, self.similar, self.alike,
-            self.settings, turn.ledger,
-        ):  # fmt: skip
+            turn,
+            self.ladder,
+            lambda texts: turn.deadline.within(self.similar(texts)),
+            self.alike,
+            self.settings,
+        ):
             if isinstance(part, Event):
                 yield part
             elif part.verdict == "not_in_site":

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote as percent
 
-import numpy as np
-
-from shared.analysis import analyse
-from shared.errors import ModelUnavailable
+from functions.chat.evidence import Evidence, Statement, cells, clauses, row
+from functions.chat.links import own_links
+from functions.chat.marks import MARK, numbers, with_plain_marks, without_marks
+from functions.chat.support import Claim, Judge, Similar
 from shared.language import split_sentences
 from shared.records import Citation, Passage, Record
-from shared.trace import current_trace
 
-MARK = re.compile(r"\s?\[(?:Source\s+)?(\d+)(?:\s*,\s*\d+)*\]|【(\d+)】", re.IGNORECASE)
-NUMBERS = re.compile(r"\d+")
-SHARED = 0.6  # of a sentence's content words in one passage: less is another statement (0.5 lets swapped facts through)
 QUOTE_WORDS = 30  # of a quote; longer ones are not read
 FRAGMENT_WORDS = 8  # of a text fragment: enough to be unique on a page, short enough to survive edits
-Similar = Callable[[Sequence[str]], Awaitable[np.ndarray]]  # unit vectors of texts
+_RULE = re.compile(r"^[|\s:-]+$")
 
 
 class Checked(Record):
@@ -31,37 +27,27 @@ class Checked(Record):
 
 
 async def check(
-    answer: str, passages: Sequence[Passage], similar: Similar, alike: float, language: str
+    answer: str,
+    passages: Sequence[Passage],
+    similar: Similar,
+    alike: float,
+    language: str,
+    own: Iterable[str] = (),
 ) -> Checked:
     """Keep the sentences that a source supports, each with the numbers of those that do.
 
-    A sentence is supported by a passage that holds most of its words and all of its figures, or, for an answer in
-    another language than the source, by a sentence of it whose similarity is at least `alike`.
+    A sentence is supported by a passage that holds most of its words in a few statements, its figures beside the
+    same words, and denies what it denies; or, in other words or another language, by a statement whose similarity
+    is at least `alike`. Links stay where they go to a source or to one of `own`.
     """
+    text = own_links(answer, [*(p.url for p in passages), *own])
+    checker = _Checker(passages, Judge([Evidence(p) for p in passages], similar, alike), language)
     kept: list[str] = []
-    dropped: list[str] = []
-    quotes: dict[int, str] = {}
-    for line in answer.splitlines():
-        shown, bare = [], True
-        for sentence in _sentences(line, language):
-            plain = MARK.sub("", sentence).strip()
-            if not re.search(r"\w", plain):
-                continue
-            bare = False
-            found = await _support(sentence, plain, passages, similar, alike, language)
-            if found is None:
-                dropped.append(plain)
-                continue
-            for number, quote in found.items():
-                quotes.setdefault(number, quote)
-            as_written = set(found) == set(_numbers(sentence))
-            marks = "".join(f"[{n}]" for n in found)
-            shown.append(sentence if as_written else f"{plain} {marks}")
-        if shown or bare:
-            kept.append(_marker(line) + " ".join(shown))
-    citations = tuple(_citation(n, quote, passages[n - 1]) for n, quote in quotes.items())
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
-    return Checked(text=text if citations else "", citations=citations, dropped=tuple(dropped))
+    for block in _blocks(with_plain_marks(text)):
+        kept += await checker.block(block)
+    citations = tuple(_citation(n, quote, passages[n - 1]) for n, quote in checker.quotes.items())
+    shown = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return Checked(text=shown if citations else "", citations=citations, dropped=tuple(checker.dropped))
 
 
 def text_fragment(url: str, quote: str) -> str:
@@ -74,86 +60,115 @@ def text_fragment(url: str, quote: str) -> str:
     return f"{url}{'' if '#' in url else '#'}:~:text={directive}"
 
 
-def best_sentence(text: str, wanted: set[str], language: str) -> str:
-    """The sentence of a passage that shares most with the words wanted."""
-    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    lines = (prose if re.search(r"\w", prose) else text).splitlines()
-    candidates = [s.strip() for line in lines for s in _sentences(line, language) if re.search(r"\w", s)]
-    statements = [
-        s for s in candidates if not s.rstrip("*").endswith(("?", "？", "؟"))
-    ]  # a heading echoes the question
-    best = max(
-        statements or candidates,
-        key=lambda s: (len(wanted & content_words(s, language)), -len(s)),
-        default=text,
-    )
-    return " ".join(best.split()[:QUOTE_WORDS])
+class _Checker:
+    """Goes through the blocks of one answer."""
 
+    def __init__(self, passages: Sequence[Passage], judge: Judge, language: str) -> None:
+        self.quotes: dict[int, str] = {}
+        self.dropped: list[str] = []
+        self._passages = passages
+        self._judge = judge
+        self._language = language
 
-def content_words(text: str, language: str) -> set[str]:
-    """The analysed words that carry meaning; short ones seldom do, figures and CJK pairs always."""
-    return {t for t in analyse(text, language) if len(t) > 3 or t.isdigit() or not t.isascii()}
+    async def block(self, lines: list[str]) -> list[str]:
+        """The lines of a block that stay: code and tables as a whole, prose sentence by sentence."""
+        if lines[0].lstrip().startswith("```"):
+            return self._code(lines)
+        if lines[0].lstrip().startswith("|"):
+            return await self._table(lines)
+        return [kept for line in lines if (kept := await self._line(line)) is not None]
 
-
-async def _support(
-    sentence: str, plain: str, passages: Sequence[Passage], similar: Similar, alike: float, language: str
-) -> dict[int, str] | None:
-    """Numbers with quotes that support a sentence; empty where it states nothing; None where nothing supports it."""
-    cited = _numbers(sentence)
-    valid = [n for n in dict.fromkeys(cited) if 1 <= n <= len(passages)]
-    wanted = content_words(plain, language)
-    if not cited and (plain.endswith(":") or len(wanted) < 2 or plain.startswith("#")):
-        return {}
-    found = _by_words(plain, wanted, valid, passages) or await _by_meaning(
-        plain, valid, passages, similar, alike
-    )
-    if not found and not valid:  # the model forgot the number, or wrote one that does not exist
-        everyone = list(range(1, len(passages) + 1))
-        found = dict(list(_by_words(plain, wanted, everyone, passages).items())[:1])
-    return found or None
-
-
-def _numbers(sentence: str) -> list[int]:
-    """The source numbers that a sentence names, in order."""
-    return [int(n) for mark in MARK.finditer(sentence) for n in NUMBERS.findall(mark.group())]
-
-
-def _by_words(
-    plain: str, wanted: set[str], numbers: Sequence[int], passages: Sequence[Passage]
-) -> dict[int, str]:
-    figures = set(NUMBERS.findall(plain))
-    shares: dict[int, float] = {}
-    for number in numbers:
-        passage = passages[number - 1]
-        read = f"{passage.title} {passage.section} {passage.text}"
-        share = len(wanted & content_words(read, passage.language)) / max(1, len(wanted))
-        if share >= SHARED and figures <= set(NUMBERS.findall(read)):
-            shares[number] = share
-    ordered = sorted(shares, key=lambda n: -shares[n])
-    return {n: best_sentence(passages[n - 1].text, wanted, passages[n - 1].language) for n in ordered}
-
-
-async def _by_meaning(
-    plain: str, numbers: Sequence[int], passages: Sequence[Passage], similar: Similar, alike: float
-) -> dict[int, str]:
-    """For sentences in other words or another language; figures must stand in the passage all the same."""
-    found: dict[int, str] = {}
-    for number in numbers:
-        passage = passages[number - 1]
-        if not set(NUMBERS.findall(plain)) <= set(NUMBERS.findall(passage.text)):
-            continue
-        parts = [
-            s for line in passage.text.splitlines() for s in _sentences(line, passage.language) if s.strip()
+    def _code(self, lines: list[str]) -> list[str]:
+        """Code must stand in a passage as it is: who copies it runs it."""
+        wanted = [
+            line for raw in lines if not raw.lstrip().startswith("```") and (line := " ".join(raw.split()))
         ]
-        try:
-            vectors = await similar([plain, *parts])
-        except ModelUnavailable as error:  # then words alone decide, and a translation is not recognised
-            current_trace().note("meaning not compared", error=str(error))
-            return {}
-        scores = vectors[1:] @ vectors[0]
-        if parts and float(scores.max()) >= alike:
-            found[number] = " ".join(parts[int(scores.argmax())].split()[:QUOTE_WORDS])
-    return found
+        for number, passage in enumerate(self._passages, start=1):
+            known = " ".join(passage.text.split())
+            if wanted and all(line in known for line in wanted):
+                self.quotes.setdefault(number, wanted[0])
+                return lines
+        self.dropped.append("\n".join(wanted))
+        return []
+
+    async def _table(self, lines: list[str]) -> list[str]:
+        """Head and rule stay with the rows that are supported; a table without such rows goes."""
+        ruled = len(lines) > 1 and bool(_RULE.match(lines[1]))
+        head, rows = (lines[:2], lines[2:]) if ruled else ([], lines)
+        header = cells(without_marks(head[0])) if head else []
+        kept = []
+        for line in rows:
+            values = cells(without_marks(line))
+            statement = row(values, header, self._language)
+            found = await self._found(Claim(statement, statement.text), numbers(line), lead=False)
+            if found:
+                marks = "".join(f"[{n}]" for n in found)
+                kept.append(f"{without_marks(line).rstrip().removesuffix('|').rstrip()} {marks} |")
+        return [*head, *kept] if kept else []
+
+    async def _line(self, line: str) -> str | None:
+        """A line with its supported sentences; None where none is left. Blank lines and rules stay."""
+        lead = line.rstrip().endswith(":") or line.lstrip().startswith("#")
+        shown: list[str] = []
+        fillers = 0
+        sentences = _sentences(line, self._language)
+        for sentence in sentences:
+            plain = without_marks(sentence)
+            claim = Claim(Statement(plain, clauses(plain, self._language)), plain)
+            if claim.says_nothing:  # "Yes." stands or falls with what follows
+                fillers += 1
+                shown.append(plain)
+                continue
+            found = await self._found(claim, numbers(sentence), lead)
+            if found is None:
+                continue
+            as_written = list(found) == numbers(sentence)
+            marks = "".join(f"[{n}]" for n in found)
+            shown.append(sentence if as_written else f"{plain} {marks}".rstrip())
+        if not sentences:
+            return line
+        alone = len(shown) == fillers and not lead
+        return None if alone or not shown else _marker(line) + " ".join(shown)
+
+    async def _found(self, claim: Claim, cited: list[int], lead: bool) -> dict[int, str] | None:
+        """Numbers with quotes that support a claim, kept for the citations; None where nothing does.
+
+        A line that leads to others needs no number of its own, yet says nothing that no source says.
+        """
+        everyone = list(range(1, len(self._passages) + 1))
+        valid = [n for n in dict.fromkeys(cited) if n in everyone]
+        found = self._judge.by_words(claim, valid) or await self._judge.by_meaning(claim, valid)
+        if not found and not valid:  # the model forgot the number, or wrote one that does not exist
+            found = dict(list(self._judge.by_words(claim, everyone).items())[:1])
+            if lead and not found:
+                found = await self._judge.by_meaning(claim, everyone)
+            if lead and not cited and found:
+                return {}
+        if not found:
+            self.dropped.append(claim.plain)
+            return None
+        for number, quote in found.items():
+            self.quotes.setdefault(number, " ".join(quote.split()[:QUOTE_WORDS]))
+        return found
+
+
+def _blocks(text: str) -> list[list[str]]:
+    """Runs of lines: a fence of code, a table, or any other line alone."""
+    blocks: list[list[str]] = []
+    kind = ""
+    for line in text.splitlines():
+        fence = line.lstrip().startswith("```")
+        if kind == "code":
+            blocks[-1].append(line)
+            kind = "" if fence else "code"
+            continue
+        new = "code" if fence else "table" if line.lstrip().startswith("|") else ""
+        if new == "table" and kind == "table":
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+        kind = new
+    return blocks
 
 
 def _sentences(line: str, language: str) -> list[str]:
@@ -161,11 +176,11 @@ def _sentences(line: str, language: str) -> list[str]:
     body = line.strip()[len(_marker(line).strip()) :].strip()
     joined: list[str] = []
     for part in split_sentences(body, language):
-        rest = re.match(rf"(?:{MARK.pattern})+[.\s]*", part, re.IGNORECASE)
+        rest = re.match(rf"(?:{MARK.pattern})+[.\s]*", part)
         if joined and rest:
             joined[-1] += rest.group().rstrip(". ")
             part = part[rest.end() :]
-        if part.strip():
+        if re.search(r"[^\W_]", without_marks(part)):
             joined.append(part.strip())
     return joined
 

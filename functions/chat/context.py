@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
-from shared.analysis import words
-from shared.prompts import source_block
+from functions.chat.memory import size
+from shared.prompts import FENCE, fenced, source_block
 from shared.records import Passage, QueryResult, Source
 
 
@@ -17,17 +18,17 @@ def choose(
     Taking turns gives each part of a question its passages before the budget is spent.
     """
     chosen = {passage.id: passage for passage in known}
-    spent = sum(words(p.text) for p in known)
+    spent = sum(size(source_block(1, p)) for p in known)
     longest = max((len(result.chunks) for result in results), default=0)
     for rank in range(longest):
         for result in results:
             if rank >= len(result.chunks) or result.chunks[rank].id in chosen:
                 continue
-            size = words(result.chunks[rank].text)
-            if chosen and spent + size > budget_words:
+            more = size(source_block(1, result.chunks[rank]))
+            if chosen and spent + more > budget_words:
                 return tuple(chosen.values())
             chosen[result.chunks[rank].id] = result.chunks[rank]
-            spent += size
+            spent += more
     return tuple(chosen.values())
 
 
@@ -40,5 +41,6 @@ def as_sources(passages: Sequence[Passage]) -> tuple[Source, ...]:
 
 
 def as_blocks(passages: Sequence[Passage]) -> str:
-    """The passages as the model reads them."""
-    return "\n\n".join(source_block(n, p) for n, p in enumerate(passages, start=1))
+    """The passages as the model reads them, each between lines that no page can know."""
+    fence = FENCE.format(code=secrets.token_hex(4))
+    return "\n\n".join(fenced(source_block(n, p), fence) for n, p in enumerate(passages, start=1))

@@ -6,8 +6,10 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from functions.chat.citations import QUOTE_WORDS, Similar, content_words, text_fragment
+from functions.chat.citations import QUOTE_WORDS, text_fragment
 from functions.chat.phrases import phrase
+from functions.chat.support import Similar
+from functions.chat.words import content_words
 from shared.errors import ModelUnavailable
 from shared.language import split_sentences
 from shared.records import Citation, Passage, Record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from pydantic import BaseModel
 
 from shared.cost import Ledger
 from shared.errors import ModelUnavailable, SettingsError
-from shared.language_model import LanguageModel, Prompt
+from shared.language_model import LanguageModel
 from shared.records import Record
+from shared.replies import Prompt
 from shared.trace import current_trace
 
 S = TypeVar("S", bound=BaseModel)
@@ -26,6 +28,10 @@ class Piece(Record):
     text: str
     model: str
     is_fallback: bool
+
+
+class CutShort(Record):
+    """The limit of tokens ended the reply; its last sentence may be unfinished."""
 
 
 class Restarted(Record):
@@ -70,16 +76,20 @@ class Ladder:
         self._breakers = [Breaker() for _ in models]
         self._clock = clock
 
-    async def structured(self, prompt: Prompt, schema: type[S], *, role: str, ledger: Ledger) -> S:
-        """A structured reply of the first model that gives one.
+    async def structured(
+        self, prompt: Prompt, schema: type[S], *, role: str, ledger: Ledger, ends: float = math.inf
+    ) -> S:
+        """A structured reply of the first model that gives one, until `ends` (of `time.monotonic`).
 
         Raises:
             ModelUnavailable: none did.
         """
         for index, model in self._usable():
+            if time.monotonic() >= ends:
+                break
             try:
                 reply = await model.structured(
-                    prompt, schema, role=role, ledger=ledger, timeout_s=model.first_token_timeout_s
+                    prompt, schema, role=role, ledger=ledger, timeout_s=model.first_token_timeout_s, ends=ends
                 )  # a plan has some 60 tokens; a visitor waits for it
             except (ModelUnavailable, SettingsError) as error:
                 self._failed(index, error)
@@ -88,19 +98,27 @@ class Ladder:
                 return reply
         raise ModelUnavailable("no model answered", reason="all_failed")
 
-    async def stream(self, prompt: Prompt, *, role: str, ledger: Ledger) -> AsyncIterator[Piece | Restarted]:
-        """A streamed reply; `Restarted` when a model fails after its first piece.
+    async def stream(
+        self, prompt: Prompt, *, role: str, ledger: Ledger, ends: float = math.inf
+    ) -> AsyncIterator[Piece | CutShort | Restarted]:
+        """A streamed reply; `Restarted` when a model fails after its first piece. Nothing is waited for after `ends`.
 
         Raises:
             ModelUnavailable: none answered to the end.
         """
         for index, model in self._usable():
+            if time.monotonic() >= ends:
+                break
             begun = False
             try:
-                async for text in model.stream(prompt, role=role, ledger=ledger):
+                async for text in model.stream(prompt, role=role, ledger=ledger, ends=ends):
                     begun = True
                     yield Piece(text=text, model=model.name, is_fallback=index > 0)
             except (ModelUnavailable, SettingsError) as error:
+                if begun and isinstance(error, ModelUnavailable) and error.reason == "length":
+                    self._breakers[index].succeeded()
+                    yield CutShort()
+                    return
                 self._failed(index, error)
                 if begun:
                     yield Restarted(reason="the model failed while answering")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,7 +40,12 @@ class Plan(Record):
 
 
 async def make_plan(
-    question: str, history: list[dict[str, str]], ladder: Ladder, settings: Settings, ledger: Ledger
+    question: str,
+    history: list[dict[str, str]],
+    ladder: Ladder,
+    settings: Settings,
+    ledger: Ledger,
+    ends: float = math.inf,
 ) -> Plan:
     """Ask the models; without one, or when none answers, the question itself is the query."""
     language = question_language(question, settings)
@@ -50,11 +57,13 @@ async def make_plan(
     prompt = [{"role": "system", "content": system}, *history, {"role": "user", "content": question}]
     with current_trace().step("plan") as facts:
         try:
-            draft = await ladder.structured(prompt, PlanDraft, role="plan", ledger=ledger)
+            draft = await ladder.structured(prompt, PlanDraft, role="plan", ledger=ledger, ends=ends)
         except ModelUnavailable as error:
             facts["failed"] = str(error)
             return plain
-        queries = tuple(dict.fromkeys(q.strip()[:MAX_QUERY_CHARS] for q in draft.queries if q.strip()))
+        queries = tuple(
+            dict.fromkeys(q.strip()[:MAX_QUERY_CHARS] for q in draft.queries if re.search(r"[^\W_]", q))
+        )
         if not history and not _about(question, queries):  # small models have sent the names of the routes
             queries = (*queries, question[:MAX_QUERY_CHARS])[-MAX_QUERIES:]
         facts |= {"route": draft.route, "queries": queries, "language": language}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -35,6 +37,7 @@ async def enough(
     asked: Sequence[str],
     judge: LanguageModel | None,
     ledger: Ledger,
+    ends: float = math.inf,
 ) -> list[str]:
     """Further queries that could find what is missing; none where the passages suffice or no judge answers."""
     if judge is None:
@@ -43,7 +46,14 @@ async def enough(
     prompt = [{"role": "system", "content": SUFFICIENCY}, {"role": "user", "content": user}]
     with current_trace().step("check") as facts:
         try:
-            verdict = await judge.structured(prompt, Judgement, role="judge", ledger=ledger)
+            verdict = await judge.structured(
+                prompt,
+                Judgement,
+                role="judge",
+                ledger=ledger,
+                timeout_s=judge.first_token_timeout_s,
+                ends=ends,
+            )  # a visitor waits, and the passages may do without
         except (ModelUnavailable, SettingsError) as error:
             facts["failed"] = str(error)
             return []
@@ -52,4 +62,8 @@ async def enough(
         facts |= {"sufficient": verdict.sufficient, "missing": verdict.missing}
     if verdict.sufficient:
         return []
-    return [q[:MAX_QUERY_CHARS] for q in dict.fromkeys(verdict.queries) if q.strip() and q not in asked]
+    return [
+        q[:MAX_QUERY_CHARS]
+        for q in dict.fromkeys(verdict.queries)
+        if re.search(r"[^\W_]", q) and q not in asked
+    ]

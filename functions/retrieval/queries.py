@@ -44,7 +44,7 @@ def request_from(data: Any) -> RetrieveRequest:
             raise InvalidRequest(
                 f"queries: query {number} has {len(query)} characters, at most {MAX_QUERY_CHARS} are taken; shorten it"
             )
-        if not re.search(r"\w", query):
+        if not re.search(r"[^\W_]", query):
             raise InvalidRequest(f"queries: query {number} is empty; send words to search for")
     try:
         return RetrieveRequest(**{**data, "queries": queries})

@@ -10,7 +10,7 @@
     openai_server.without("response_format")            # 400 for requests with this parameter, as old servers do
     openai_server.requests, .url, .settings("model", timeout_s=…)
 
-Faults: `fail`, `refuse`, `hang`, `hang_before_token`, `cut`, `stall`, `garbage`, `empty`, `filtered`.
+Other shapes: `pieces`. Faults: `fail`, `refuse`, `hang`, `hang_before_token`, `cut`, `stall`, `garbage`, `empty`, `filtered`.
 Embeddings are the hashed bags of words of tests/fakes/embedder.py unless scripted.
 """
 
@@ -72,6 +72,8 @@ class Reply:
     """What the server does with one request. Tests make it by the functions below."""
 
     text: str = ""
+    deltas: tuple[Any, ...] | None = None  # what is sent as content, piece by piece, whatever its type
+    usage: dict[str, Any] | None = None  # instead of `tokens`
     finish: str | None = "stop"
     tokens: tuple[int, int] | None = (100, 20)  # usage: read, written; None reports none
     status: int = 200
@@ -84,6 +86,11 @@ class Reply:
 def say(text: str, *, finish: str = "stop", tokens: tuple[int, int] | None = (100, 20)) -> Reply:
     """A well-formed reply."""
     return Reply(text=text, finish=finish, tokens=tokens)
+
+
+def pieces(*deltas: Any, finish: str = "stop", usage: dict[str, Any] | None = None) -> Reply:
+    """A reply of these contents, each a delta of its own; the last one is the content where nothing streams."""
+    return Reply(deltas=deltas, finish=finish, usage=usage)
 
 
 def fail(
@@ -279,7 +286,8 @@ def _handler_for(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 self._completion(request, reply)
 
         def _completion(self, request: Request, reply: Reply) -> None:
-            message = {"role": "assistant", "content": reply.text}
+            content = reply.text if reply.deltas is None else reply.deltas[-1]
+            message = {"role": "assistant", "content": content}
             body = _base(request, "chat.completion") | {
                 "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
                 "usage": _usage(reply),
@@ -299,7 +307,8 @@ def _handler_for(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 server.released.wait()
                 self.close_connection = True
                 return
-            for word in re.findall(r"\s*\S+|\s+\Z", reply.text):
+            words = re.findall(r"\s*\S+|\s+\Z", reply.text)
+            for word in words if reply.deltas is None else reply.deltas:
                 self._part(request, {"content": word})
             if reply.fault is not None:
                 self._break_off(reply)
@@ -320,7 +329,7 @@ def _handler_for(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             self._event(_base(request, "chat.completion.chunk") | {"choices": [choice]})
 
         def _event(self, value: dict[str, Any]) -> None:
-            self._chunk(f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode())
+            self._chunk(f"data: {json.dumps(value)}\n\n".encode())
 
         def _chunk(self, data: bytes) -> None:
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -355,7 +364,9 @@ def _base(request: Request, kind: str) -> dict[str, Any]:
     return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": request.body["model"]}
 
 
-def _usage(reply: Reply) -> dict[str, int] | None:
+def _usage(reply: Reply) -> dict[str, Any] | None:
+    if reply.usage is not None:
+        return reply.usage
     if reply.tokens is None:
         return None
     read, written = reply.tokens

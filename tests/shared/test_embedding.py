@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
+import time
+from typing import Any
 
 import numpy as np
 import pytest
 
+from shared import embedding
 from shared.cost import Ledger
 from shared.embedding import EmbeddedE5, ServedEmbedder, build_embedder
 from shared.errors import ModelOutputInvalid, ModelUnavailable
 from shared.settings import ModelSettings
-from tests.fakes.openai_server import DIM, EMBEDDINGS, OpenAIServer, fail, garbage
+from tests.fakes.openai_server import DIM, EMBEDDINGS, OpenAIServer, Reply, fail, garbage, hang
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +124,94 @@ async def test_garbage_is_a_model_failure(openai_server: OpenAIServer) -> None:
     openai_server.script([garbage()], EMBEDDINGS)
     with pytest.raises(ModelUnavailable):
         await embedder.passages(["text"], Ledger())
+
+
+def test_a_character_that_grows_does_not_break_the_process() -> None:
+    """The engine's buffer overflowed; such damage kills, so it is looked for in a process of its own."""
+    code = (
+        "import asyncio; from shared.embedding import EmbeddedE5; from shared.cost import Ledger\n"
+        "texts = ['\\ufdfa' * n for n in (1, 20, 100)] + ['a\\ud83d', '\\ud83d\\ude00'] + ['\\ufb2c\\u0390\\u1f82' * 40]\n"
+        "for _ in range(3): print(asyncio.run(EmbeddedE5().passages(texts, Ledger())).shape)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split("\n")[0] == "(6, 384)"
+
+
+@pytest.mark.parametrize("unit", ["word ", "ключ", "漢字", "a1!", "x", "🙂 "])
+async def test_a_long_text_costs_one_window(e5: EmbeddedE5, unit: str) -> None:
+    e5.load()
+    cut = e5._window(unit * 60_000, is_query=True)
+    assert 400 < e5._model.token_count(cut, True) <= embedding.WINDOW
+    began = time.monotonic()
+    await e5.queries([unit * 60_000], Ledger())
+    assert time.monotonic() - began < 5
+
+
+async def test_a_text_of_one_window_is_not_cut(e5: EmbeddedE5) -> None:
+    e5.load()
+    assert (
+        e5._window("The office is closed on Sundays. " * 60, is_query=False)
+        == "The office is closed on Sundays. " * 60
+    )
+
+
+def vectors(*rows: tuple[Any, list[float]]) -> Reply:
+    data = [{"object": "embedding", "index": index, "embedding": row} for index, row in rows]
+    return Reply(
+        raw=json.dumps(
+            {"object": "list", "model": "m", "data": data, "usage": {"prompt_tokens": "7"}}
+        ).encode()
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        vectors((0, [1.0] * DIM), (1, [float("nan")] * DIM)),
+        vectors((0, [1.0] * DIM), (1, [float("inf")] * DIM)),
+        vectors((0, [1.0] * DIM), (1, [0.0] * DIM)),
+        vectors((0, [1.0] * DIM), (0, [1.0] * DIM)),
+        vectors((1, [1.0] * DIM), (2, [1.0] * DIM)),
+        vectors((0, [1.0] * DIM)),
+        vectors((0, [1.0] * DIM), (None, [1.0] * DIM)),
+        vectors((0, [1.0] * DIM), (1, [1.0])),
+    ],
+    ids=["nan", "inf", "zero", "twice", "from one", "one lacks", "no number", "ragged"],
+)
+async def test_vectors_that_cannot_be_used_are_a_model_failure(
+    openai_server: OpenAIServer, reply: Reply
+) -> None:
+    embedder = await build_embedder(openai_server.settings())
+    openai_server.script([reply], EMBEDDINGS)
+    with pytest.raises(ModelOutputInvalid):
+        await embedder.passages(["a", "b"], Ledger())
+
+
+async def test_very_large_vectors_are_scaled(openai_server: OpenAIServer) -> None:
+    embedder = await build_embedder(openai_server.settings())
+    openai_server.script([vectors((0, [3e38] * DIM))], EMBEDDINGS)
+    assert np.allclose(np.linalg.norm(await embedder.passages(["a"], Ledger()), axis=1), 1)
+
+
+async def test_a_question_does_not_wait_long_for_a_hanging_server(
+    openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUERY_S", 0.3)
+    embedder = await build_embedder(openai_server.settings(timeout_s=60))
+    openai_server.script([hang(), hang()], EMBEDDINGS)
+    began = time.monotonic()
+    with pytest.raises(ModelUnavailable) as caught:
+        await embedder.queries(["a"], Ledger())
+    assert caught.value.reason == "timeout"
+    assert time.monotonic() - began < 3
+
+
+async def test_a_question_is_tried_twice_and_a_passage_five_times(openai_server: OpenAIServer) -> None:
+    embedder = await build_embedder(openai_server.settings())
+    for ask, tries in ((embedder.queries, 2), (embedder.passages, 5)):
+        before = len(openai_server.requests)
+        openai_server.script([fail(500, {"Retry-After": "0.01"})] * tries, EMBEDDINGS)
+        with pytest.raises(ModelUnavailable):
+            await ask(["a"], Ledger())
+        assert len(openai_server.requests) - before == tries

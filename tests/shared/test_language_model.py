@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -15,7 +16,7 @@ from shared.language_model import LanguageModel, client_for
 from shared.records import Usage
 from shared.settings import ModelSettings
 from tests.fakes import openai_server as scripted
-from tests.fakes.openai_server import OpenAIServer, closed_url, fail
+from tests.fakes.openai_server import OpenAIServer, closed_url, fail, pieces
 
 PROMPT = [{"role": "user", "content": "How do I start?"}]
 
@@ -242,3 +243,122 @@ async def test_a_bad_request_that_names_no_parameter_is_a_permanent_failure(
     with pytest.raises(ModelUnavailable) as caught:
         await streamed(LanguageModel(openai_server.settings()))
     assert (caught.value.reason, caught.value.permanent) == ("http_400", True)
+
+
+async def test_a_pair_of_surrogates_in_two_deltas_is_one_character(openai_server: OpenAIServer) -> None:
+    openai_server.script([pieces("Hello \ud83d", "\ude00", " and \ud83d alone", "\ud83d")])
+    assert await streamed(LanguageModel(openai_server.settings())) == "Hello 😀 and \ufffd alone\ufffd"
+
+
+async def test_lone_surrogates_in_structured_output_are_replaced(openai_server: OpenAIServer) -> None:
+    openai_server.script([pieces('{"name": "re\ud83d", "bright": true}')])
+    assert (await structured(LanguageModel(openai_server.settings()))).name == "re\ufffd"
+
+
+async def test_lone_surrogates_written_as_escapes_are_sent_back(openai_server: OpenAIServer) -> None:
+    openai_server.script([pieces(r'{"name": "re\ud83d", "bright": true}'), {"name": "red", "bright": True}])
+    assert (await structured(LanguageModel(openai_server.settings()))).name == "red"
+
+
+@pytest.mark.parametrize("content", [{"a": 1}, 7, [1, 2], [{"type": "text", "text": 3}]])
+@pytest.mark.parametrize("call", [streamed, structured])
+async def test_content_of_another_type_is_a_model_failure(
+    openai_server: OpenAIServer, call, content: Any
+) -> None:
+    openai_server.script([pieces(content)])
+    with pytest.raises(ModelOutputInvalid) as caught:
+        await call(LanguageModel(openai_server.settings()))
+    assert caught.value.reason == "garbage"
+
+
+async def test_content_in_parts_is_read(openai_server: OpenAIServer) -> None:
+    openai_server.script([pieces([{"type": "text", "text": "Hello"}], None, " you")])
+    assert await streamed(LanguageModel(openai_server.settings())) == "Hello you"
+
+
+@pytest.mark.parametrize("call", [streamed, structured])
+@pytest.mark.parametrize(
+    ("told", "read"), [("12", 12), (12.7, 12), (None, 0), ("many", 0), ([1], 0), (-5, 0), ("9" * 400, 0)]
+)
+async def test_usage_of_any_type_is_read_as_far_as_it_goes(
+    openai_server: OpenAIServer, call, told: Any, read: int
+) -> None:
+    text = '{"name": "red", "bright": true}'
+    openai_server.script(
+        [pieces(text, usage={"prompt_tokens": told, "completion_tokens": 1, "total_tokens": 1})]
+    )
+    ledger = Ledger()
+    await call(LanguageModel(openai_server.settings()), ledger)
+    assert ledger.usage.input_tokens == read
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"choices": ' + b"[" * 100_000,
+        b'{"choices": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        b'{"choices": 3}',
+    ],
+)
+@pytest.mark.parametrize("call", [streamed, structured])
+async def test_a_body_of_another_shape_is_a_model_failure(
+    openai_server: OpenAIServer, call, raw: bytes
+) -> None:
+    openai_server.script([scripted.Reply(raw=raw)])
+    with pytest.raises(ModelUnavailable):
+        await call(LanguageModel(openai_server.settings()))
+
+
+async def test_deeply_nested_structured_output_is_a_model_failure(openai_server: OpenAIServer) -> None:
+    openai_server.script(['{"name": ' + "[" * 30_000 + "]" * 30_000 + "}"] * 2)
+    with pytest.raises(ModelOutputInvalid):
+        await structured(LanguageModel(openai_server.settings()))
+
+
+def test_a_base_url_that_is_none_is_a_settings_error() -> None:
+    with pytest.raises(SettingsError, match="base_url"):
+        client_for(
+            ModelSettings.model_construct(**dict(ModelSettings(model="m")) | {"base_url": "http://[::1"})
+        )
+
+
+async def test_thoughts_are_neither_streamed_nor_parsed(openai_server: OpenAIServer) -> None:
+    openai_server.script(
+        [
+            pieces("<thi", "nk>{hm}</th", "ink>\n\nHello", " you"),
+            '<think>{"a": 1}</think>{"name": "red", "bright": true}',
+        ]
+    )
+    assert await streamed(LanguageModel(openai_server.settings())) == "Hello you"
+    assert (await structured(LanguageModel(openai_server.settings()))).name == "red"
+
+
+async def test_thoughts_alone_are_an_empty_reply(openai_server: OpenAIServer) -> None:
+    openai_server.script([pieces("<think>hm, hm")])
+    with pytest.raises(ModelOutputInvalid) as caught:
+        await streamed(LanguageModel(openai_server.settings()))
+    assert caught.value.reason == "empty"
+
+
+async def test_a_reply_that_the_limit_of_tokens_ended_is_told_after_its_pieces(
+    openai_server: OpenAIServer,
+) -> None:
+    openai_server.script([scripted.say("Half an", finish="length")])
+    got: list[str] = []
+    with pytest.raises(ModelOutputInvalid) as caught:
+        await streamed(LanguageModel(openai_server.settings()), into=got)
+    assert (caught.value.reason, "".join(got)) == ("length", "Half an")
+
+
+@pytest.mark.parametrize("reply", [scripted.hang(), scripted.hang_before_token(), scripted.stall("Half")])
+async def test_a_deadline_ends_a_stream_and_both_tries_of_a_structure(
+    openai_server: OpenAIServer, reply
+) -> None:
+    model = LanguageModel(openai_server.settings(first_token_timeout_s=30, timeout_s=30))
+    began = time.monotonic()
+    openai_server.script([reply, reply])
+    with pytest.raises(ModelUnavailable):
+        [_ async for _ in model.stream(PROMPT, role="chat", ledger=Ledger(), ends=began + 0.3)]
+    with pytest.raises(ModelUnavailable):
+        await model.structured(PROMPT, Colour, role="plan", ledger=Ledger(), ends=began + 0.6)
+    assert time.monotonic() - began < 5

@@ -236,3 +236,39 @@ def test_an_empty_secret_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
         Settings().site.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("toml", "key", "says"),
+    [
+        ('[site]\nlanguages = []', "site.languages", "at least one"),
+        ('[site]\ncontact_url = "javascript:alert(1)"', "site.contact_url", "mailto:"),
+        ('[site]\ncontact_url = "contact us"', "site.contact_url", "https://"),
+        ('[site]\nurl = "acme.example"', "site.url", "https://"),
+        ('[models.chat]\nmodel = "m"\nbase_url = "localhost:8000/v1"', "models.chat.base_url", "http://"),
+        ('[models.judge]\nmodel = "m"\nbase_url = "http://[::1"', "models.judge.base_url", "not an address"),
+        ('[models.chat]\nmodel = "m"\nbase_url = "http://host:99999/v1"', "models.chat.base_url", "not an address"),
+        ('[models.chat]\nmodel = "m"\nbase_url = "http://:80/v1"', "models.chat.base_url", "host is missing"),
+        ('[models.chat]\nmodel = "m"\nbase_url = "http://a b/v1"', "models.chat.base_url", "http://"),
+    ],
+)  # fmt: skip
+def test_an_address_that_is_none_is_told_before_it_is_used(
+    write: Write, toml: str, key: str, says: str
+) -> None:
+    message = error(write(toml))
+    assert key in message
+    assert says in message
+
+
+@pytest.mark.parametrize(
+    "contact", ["", "https://acme.example/contact", "mailto:team@acme.example", "tel:+34600123456"]
+)
+def test_the_team_is_reached_by_page_mail_or_telephone(write: Write, contact: str) -> None:
+    assert load_settings(write(f'[site]\ncontact_url = "{contact}"')).site.contact_url == contact
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1]:8000/v1", "https://api.acme.example/v1", "http://localhost:11434/v1"]
+)
+def test_servers_of_all_kinds_have_an_address(write: Write, url: str) -> None:
+    assert load_settings(write(f'[models.chat]\nmodel = "m"\nbase_url = "{url}"')).models.chat.base_url == url
