@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import re
 import socket
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -262,37 +259,11 @@ def _print_answer(done: dict[str, Any]) -> None:
     )
 
 
-def one_run_at_a_time(settings: Settings) -> Callable[[], Awaitable[dict[str, Any]]]:
-    """What starts a run over all sources, unless one is under way."""
-    running: set[asyncio.Task[Any]] = set()
-    starting = False
-
-    def ended(task: asyncio.Task[Any]) -> None:
-        running.discard(task)
-        if not task.cancelled() and task.exception():
-            logging.getLogger("portavoz").error("the reindexing failed", exc_info=task.exception())
-
-    async def reindex() -> dict[str, Any]:
-        nonlocal starting
-        if running or starting:
-            return {"started": False, "reason": "a run is under way"}
-        starting = True  # before anything is waited for: two may ask at once
-        try:
-            services = await build_services(settings, writes=True)
-            task = asyncio.create_task(services.indexer.run(settings.sources))
-            running.add(task)
-            task.add_done_callback(ended)
-        finally:
-            starting = False
-        return {"started": True}
-
-    return reindex
-
-
 def serve(settings: Settings, host: str, port: int) -> None:
     """All three functions in one server, until interrupted."""
     import uvicorn
 
+    from functions.reindexing import one_run_at_a_time
     from functions.web import create_app
 
     web = create_app(settings, lambda: build_services(settings), one_run_at_a_time(settings))

@@ -14,7 +14,15 @@ from pydantic import BaseModel, ValidationError
 from shared.characters import whole
 from shared.cost import Ledger, Price
 from shared.errors import ModelOutputInvalid, ModelUnavailable, SettingsError
-from shared.replies import Prompt, Reading, json_within, reported_usage, seconds, text_of
+from shared.replies import (
+    MOST_CHARS_PER_TOKEN,
+    Prompt,
+    Reading,
+    json_within,
+    reported_usage,
+    seconds,
+    text_of,
+)
 from shared.settings import ModelSettings, secret
 from shared.thoughts import spoken
 
@@ -110,7 +118,8 @@ class LanguageModel:
         """
         now = time.monotonic()
         ends = min(ends, now + self._settings.timeout_s)
-        state = Reading(first=min(ends, now + self._settings.first_token_timeout_s), ends=ends)
+        most = self._settings.max_output_tokens * MOST_CHARS_PER_TOKEN
+        state = Reading(first=min(ends, now + self._settings.first_token_timeout_s), ends=ends, most=most)
         with translated(self.name):
             reply = await asyncio.wait_for(
                 self._create(prompt, temperature, stream=True, stream_options={"include_usage": True}),
@@ -124,7 +133,10 @@ class LanguageModel:
                         break
                     if said := state.take(part):
                         yield said
-                if said := state.rest():
+                    if state.full:
+                        state.finish = "length"
+                        break
+                if not state.full and (said := state.rest()):
                     yield said
             finally:
                 await reply.close()

@@ -58,7 +58,7 @@ ANSWER_FORM = "Answer from the sources only, and write the source number such as
 
 
 FENCE = "=== {code} ==="  # before and after each source; the code is new for each request, so that no page can end one
-_HEADER = re.compile(r"^(\W*)\[(?=\s*Source\s*\d)", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(r"^([^\w\n]*)\[(?=\s*Source\s*\d)", re.IGNORECASE | re.MULTILINE)
 
 
 def fenced(block: str, fence: str) -> str:

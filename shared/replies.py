@@ -12,6 +12,7 @@ from shared.records import Usage
 from shared.thoughts import Thoughts
 
 Prompt = Sequence[dict[str, str]]  # OpenAI's messages: role and content
+MOST_CHARS_PER_TOKEN = 16  # the longest words; a server that sends more does not keep to max_output_tokens
 CHARS_PER_TOKEN = 4  # of European languages; only for servers that report no usage
 
 
@@ -21,10 +22,12 @@ class Reading:
 
     first: float  # until when the first token may take
     ends: float
+    most: int  # characters
     usage: Any = None
     finish: str | None = None
     characters: int = 0
     begun: bool = False
+    full: bool = False  # more came than may come
     joiner: Joiner = field(default_factory=Joiner)
     thoughts: Thoughts = field(default_factory=Thoughts)
 
@@ -53,6 +56,8 @@ class Reading:
 
     def _spoken(self, text: str) -> str:
         text = text if self.characters else text.lstrip()  # the blank lines after the thoughts
+        if self.characters + len(text) > self.most:
+            text, self.full = text[: self.most - self.characters], True
         self.characters += len(text)
         return text
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from functions import commands
+from functions import reindexing
 from shared.errors import TableUnavailable
 from shared.settings import Settings
 
@@ -83,8 +83,8 @@ async def test_two_runs_asked_for_at_once_are_one(
         await asyncio.sleep(0.05)
         return SimpleNamespace(indexer=Broken())
 
-    monkeypatch.setattr(commands, "build_services", slow)
-    reindex = commands.one_run_at_a_time(Settings())
+    monkeypatch.setattr(reindexing, "build_services", slow)
+    reindex = reindexing.one_run_at_a_time(Settings())
     started = await asyncio.gather(reindex(), reindex())
     assert [reply["started"] for reply in started] == [True, False]
     assert "under way" in started[1]["reason"]
@@ -97,8 +97,8 @@ async def test_a_run_that_cannot_start_does_not_bar_the_next(monkeypatch: pytest
     async def down(settings: Settings, *, writes: bool) -> None:
         raise TableUnavailable("down")
 
-    monkeypatch.setattr(commands, "build_services", down)
-    reindex = commands.one_run_at_a_time(Settings())
+    monkeypatch.setattr(reindexing, "build_services", down)
+    reindex = reindexing.one_run_at_a_time(Settings())
     for _ in range(2):
         with pytest.raises(TableUnavailable):
             await reindex()

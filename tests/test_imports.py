@@ -16,7 +16,7 @@ SLICES = {"indexing", "retrieval", "chat"}
 # What a layer may import, besides itself. `modal_app | cli → web, evaluation → services → slices → shared`
 LAYERS = {
     "functions.modal_app": 0, "functions.cli": 0, "functions.commands": 0, "functions.operations": 0, "functions.preflight": 0,
-    "functions.web": 1, "functions.evaluation": 1, "functions.limits": 2, "functions.services": 2,
+    "functions.web": 1, "functions.evaluation": 1, "functions.limits": 2, "functions.reindexing": 1, "functions.services": 2,
     "functions.indexing": 3, "functions.retrieval": 3, "functions.chat": 3, "shared": 4,
 }  # fmt: skip
 LEAVES = {

@@ -26,6 +26,7 @@ _CONJUNCTIONS = {  # what begins another clause; of "se" and "si" some are prono
     "it": "ma|mentre|sebbene|se|quando|perché",
     "pt": "mas|enquanto|embora|se|quando|porque",
 }
+LONGEST = 600  # characters of a sentence that is cut into clauses; longer ones are lists without an end
 _AND = r"\s(?:and|or|y|o|et|ou|und|oder|e)\s|\s?:\s"
 
 
@@ -127,6 +128,9 @@ def clauses(sentence: str, language: str, context: str = "") -> tuple[Clause, ..
 def _halves(piece: str, language: str) -> Iterator[str]:
     """Cut at "and" and ":" where both sides have a figure, or one side denies something and the other does not."""
     at = 0
+    if len(piece) > LONGEST:
+        yield piece
+        return
     for found in re.finditer(_AND, piece, re.IGNORECASE):
         left, right = piece[at : found.start()], piece[found.end() :]
         own = bool(denials(right, language)) != bool(denials(left, language))

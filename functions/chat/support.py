@@ -8,6 +8,7 @@ import numpy as np
 
 from functions.chat.evidence import Clause, Evidence, Statement
 from functions.chat.figures import Figure, figures
+from functions.chat.words import content_words, denials
 from shared.errors import ModelUnavailable
 from shared.trace import current_trace
 
@@ -177,8 +178,6 @@ def _scope_denied(clause: Clause, others: Sequence[Clause]) -> bool:
 
 
 def _scopes(clause: Clause) -> list[set[str]]:
-    from functions.chat.words import content_words, denials
-
     found = []
     for rest in denials(clause.text, clause.language):
         words: set[str] = set()

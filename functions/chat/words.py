@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
 from functions.chat.stop_words import STOP_WORDS
@@ -25,6 +26,8 @@ _HOLLOW = re.compile(
     r"|\bpas seulement\b|\bn['’]hesitez pas\b|\bn['’]oubliez pas\b|\bnicht nur\b|\bnon (?:solo|esitare|esitate)\b"
     r"|\bnao (?:so|hesite|apenas|esqueca)\b|\bno problem\b"
 )
+MOST_DENIALS = 8  # in one sentence; more are no sentence
+DENIED_CHARS = 100  # a dozen words
 _LISTS = "core/StopwordsList"  # of yake: 34 languages, no import of the package needed
 
 
@@ -55,9 +58,10 @@ def stop_words(language: str) -> frozenset[str]:
 
 
 def denials(text: str, language: str) -> list[str]:
-    """What follows each negation of a text, up to its end."""
+    """What follows each negation of a text, as far as it may be meant."""
     plain = _HOLLOW.sub(" ", fold(text))
-    return [plain[match.end() :] for match in _negation(language).finditer(plain)]
+    found = islice(_negation(language).finditer(plain), MOST_DENIALS)
+    return [plain[match.end() : match.end() + DENIED_CHARS] for match in found]
 
 
 @lru_cache(maxsize=4096)

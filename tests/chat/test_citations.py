@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -182,6 +183,18 @@ def test_short_words_carry_meaning_and_negations_are_kept() -> None:
     assert "dat" in content_words("los datos de la tabla", "es")
     assert "not" in content_words("It is not the one", "en")
     assert not content_words("It is of the", "en")
+
+
+@pytest.mark.parametrize(
+    "part", ["5 and ", "not ", "[a](", "[1,", "1-", "a.", "a@", "| -", "twenty ", "<a ", "\n", "【1"]
+)
+async def test_no_answer_takes_long_to_check(part: str) -> None:
+    """12,800 characters are the most that a model with 800 tokens is let write."""
+    text = (part * 12_800)[:12_800]
+    began = time.monotonic()
+    await checked(text, "price")
+    harmless(text)
+    assert time.monotonic() - began < 5
 
 
 async def test_each_passage_is_embedded_once() -> None:

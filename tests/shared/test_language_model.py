@@ -333,6 +333,14 @@ async def test_thoughts_are_neither_streamed_nor_parsed(openai_server: OpenAISer
     assert (await structured(LanguageModel(openai_server.settings()))).name == "red"
 
 
+async def test_a_server_that_does_not_stop_is_stopped(openai_server: OpenAIServer) -> None:
+    openai_server.script([pieces(*["word " * 20] * 50)])
+    got: list[str] = []
+    with pytest.raises(ModelOutputInvalid) as caught:
+        await streamed(LanguageModel(openai_server.settings(max_output_tokens=10)), into=got)
+    assert (caught.value.reason, len("".join(got))) == ("length", 160)
+
+
 async def test_thoughts_alone_are_an_empty_reply(openai_server: OpenAIServer) -> None:
     openai_server.script([pieces("<think>hm, hm")])
     with pytest.raises(ModelOutputInvalid) as caught:
