@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ async def index(
     try:
         sources = _sources(names, settings)
     except InvalidRequest:
-        if len(names) == 1 and await _removed(names[0], settings, confirmed=yes):
+        if len(names) == 1 and await _removed(names[0], settings, confirmed=yes, dry_run=dry_run):
             return 0
         raise
     for source in sources:
@@ -76,10 +77,10 @@ async def _run(
         )  # fmt: skip
 
 
-async def _removed(name: str, settings: Settings, *, confirmed: bool) -> bool:
+async def _removed(name: str, settings: Settings, *, confirmed: bool, dry_run: bool) -> bool:
     """Remove the pages of a source that the settings no longer name; False where the index has none of it."""
     try:
-        services = await build_services(settings)
+        services = await build_services(settings, any_model=True)
     except NoIndex:
         return False
     if name not in await services.indexer.sources():
@@ -88,8 +89,8 @@ async def _removed(name: str, settings: Settings, *, confirmed: bool) -> bool:
         raise InvalidRequest(
             f"source {name!r} is not in the settings any more; --yes removes all of its pages from the index"
         )
-    pages = await services.indexer.remove_source(name)
-    out.print(f"{name}: {pages} pages removed", markup=False)
+    pages = await services.indexer.remove_source(name, dry_run=dry_run)
+    print(f"{name}: {pages} pages {'would be ' if dry_run else ''}removed", file=sys.stderr)
     return True
 
 

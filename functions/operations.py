@@ -24,6 +24,7 @@ class Status(Record):
     rows: int
     pages: int
     embedding_model: str
+    configured_embedding: str
     embedding_dimensions: int
     thresholds: dict[str, float]
     models: dict[str, str]
@@ -35,7 +36,7 @@ class Status(Record):
 
 async def status(settings: Settings, *, json: bool) -> int:
     """Print what the index holds; 1 where rows, vectors and enrichments do not agree."""
-    services = await build_services(settings)
+    services = await build_services(settings, any_model=True)
     held = await breakdown(services.table)
     found = await _status(services, held)
     if json:
@@ -63,6 +64,10 @@ async def status(settings: Settings, *, json: bool) -> int:
 def _print_troubles(found: Status, held: Breakdown) -> None:
     if not held.sound:
         err.print(f"the rows do not agree: {found.integrity}; `portavoz index --full` builds them anew")
+    if found.embedding_model != found.configured_embedding:
+        err.print(
+            f"the settings say {found.configured_embedding}: nothing is answered until `portavoz index --full` has run"
+        )
     for name in found.unnamed_sources:
         err.print(
             f"source {name!r} is in the index but not in the settings; `portavoz index {name} --yes` removes its pages",
@@ -99,6 +104,7 @@ async def _status(services: Services, held: Breakdown) -> Status:
         rows=held.rows,
         pages=held.pages,
         embedding_model=table.identity.model,
+        configured_embedding=services.embedder.identity.model,
         embedding_dimensions=table.identity.dim,
         thresholds={"matched": matched, "weak": weak},
         models={role: model_for(role, settings).model for role in roles},
@@ -121,7 +127,7 @@ class NamedVersion(Record):
 
 async def versions(settings: Settings, *, json: bool) -> int:
     """Print the versions of the index that can be gone back to, newest last."""
-    services = await build_services(settings)
+    services = await build_services(settings, any_model=True)
     runs = {r.index_version: r for r in (await services.journal.all(RUNS, RunReport)).values()}
     now = await services.table.version()
     found = [
@@ -164,8 +170,7 @@ async def rollback(settings: Settings, number: int, *, json: bool) -> int:
     if number not in known:
         kept = ", ".join(map(str, known)) or "none"
         raise InvalidRequest(f"there is no version {number} to go back to; there are: {kept}")
-    version = await services.table.restore(number)
-    await services.table.tag(f"rollback-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    version = await services.indexer.restore(number)
     if json:
         print_json({"restored": number, "index_version": version})
     else:

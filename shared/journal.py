@@ -85,10 +85,12 @@ class Journal:
     async def _open(self, *, create: bool) -> Any:
         import lancedb
 
-        from shared.store import storage_options
+        from shared.store import is_empty, storage_options
 
         if self._table is not None:
             return self._table
+        if not create and is_empty(self._store):
+            return None
         with _failures(self._store.uri):
             connection = await lancedb.connect_async(
                 self._store.uri,

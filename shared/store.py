@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shared.schema import EmbeddingIdentity, schema_for
@@ -17,6 +18,11 @@ OPENING_TRIES, OPENING_PAUSE_S = 40, 0.05  # 2 s: the first commit on object sto
 # Where two processes create at once one fails, at the table or (object storage lets both make it) at an index.
 OTHER_CREATOR = ("already exists", "concurrent transaction Overwrite", "concurrent transaction CreateIndex")
 COPIED = 1000  # rows held at once while a table is put in the place of another; some 4 MB
+
+
+def is_empty(store: StoreSettings) -> bool:
+    """Whether the store is a folder that does not exist; to connect would make it."""
+    return "://" not in store.uri and not Path(store.uri).exists()
 
 
 async def connect(store: StoreSettings, freshness: timedelta) -> Any:

@@ -22,7 +22,7 @@ from shared.schema import (
     to_passage,
     to_row,
 )
-from shared.store import connect, create_indices, open_or_create, overwrite
+from shared.store import connect, create_indices, is_empty, open_or_create, overwrite
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shared.settings import StoreSettings
 
 NAME, BESIDE = "chunks", "chunks_next"  # the live table, and the one that a full run builds beside it
+NO_INDEX = "there is no index at {uri} yet; run `portavoz index` first"
 MAINTAIN_TRIES = 5  # each conflict means that another process got one step further
 KEEP_VERSIONS = timedelta(days=7)  # a bad publish is noticed within a week; tagged versions stay longer
 STEP = 5000  # rows a scan holds in memory at once; 5,000 × 384 floats are 8 MB
@@ -99,6 +100,8 @@ class KnowledgeTable:
             TableUnavailable: it does not exist (and `create` is not set), or the store cannot be reached.
             EmbeddingMismatch: it holds vectors of another model than `identity`.
         """
+        if not create and is_empty(store):
+            raise NoIndex(NO_INDEX.format(uri=store.uri))
         # Other processes' commits: at once on a disk (a stat), within 5 s on object storage (a list request each).
         freshness = timedelta(seconds=5 if "://" in store.uri and not create else 0)
         try:
@@ -108,7 +111,7 @@ class KnowledgeTable:
         except (ValueError, RuntimeError, OSError) as error:
             raise TableUnavailable(f"cannot open the table at {store.uri}: {error}") from error
         if table is None:
-            raise NoIndex(f"there is no index at {store.uri} yet; run `portavoz index` first")
+            raise NoIndex(NO_INDEX.format(uri=store.uri))
         opened = cls(table, store, schema)
         if identity is not None and not any_model:
             opened._must_hold(identity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -102,3 +103,48 @@ async def test_a_run_that_cannot_start_does_not_bar_the_next(monkeypatch: pytest
     for _ in range(2):
         with pytest.raises(TableUnavailable):
             await reindex()
+
+
+def test_a_source_that_left_the_settings_is_shown_and_removed_when_confirmed(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"# {name}\n\nThe {name} lamp costs nine euros.")
+    settings = tmp_path / "portavoz.toml"
+    source = '[[sources]]\nname = "{0}"\nkind = "folder"\npath = "{0}"\n'
+    settings.write_text(source.format("old") + source.format("new"))
+    assert portavoz(tmp_path, "index").returncode == 0
+    settings.write_text(source.format("new"))
+    (tmp_path / "old" / "a.md").unlink()
+    (tmp_path / "old").rmdir()
+    assert "'old' is in the index but not in the settings" in portavoz(tmp_path, "status").stderr
+    assert portavoz(tmp_path, "index", "old").returncode == 2
+    assert "would be removed" in portavoz(tmp_path, "index", "old", "--yes", "--dry-run").stderr
+    assert "'old'" in portavoz(tmp_path, "status").stderr
+    assert portavoz(tmp_path, "index", "old", "--yes").returncode == 0
+    assert "'old'" not in portavoz(tmp_path, "status").stderr
+
+
+def test_versions_are_listed_and_returned_to(tmp_path: Path) -> None:
+    (tmp_path / "content").mkdir()
+    page = tmp_path / "content" / "a.md"
+    (tmp_path / "portavoz.toml").write_text('[[sources]]\nname = "docs"\nkind = "folder"\npath = "content"\n')
+    for price in ("nine", "ten"):
+        page.write_text(f"# Lamp\n\nThe lamp costs {price} euros.")
+        assert portavoz(tmp_path, "index").returncode == 0
+    versions = json.loads(portavoz(tmp_path, "versions", "--json").stdout)["versions"]
+    assert [v["live"] for v in versions] == [False, True]
+    assert "1 pages changed" in versions[1]["changes"]
+    assert portavoz(tmp_path, "rollback", "999").returncode == 2
+    assert portavoz(tmp_path, "rollback", str(versions[0]["version"])).returncode == 0
+    assert "nine euros" in portavoz(tmp_path, "search", "How much is the lamp?", "--json").stdout
+    again = json.loads(portavoz(tmp_path, "index", "--json").stdout)
+    assert again["sources"][0]["pages_changed"] == 1
+    assert "ten euros" in portavoz(tmp_path, "search", "How much is the lamp?", "--json").stdout
+
+
+def test_a_dry_run_makes_no_index(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Lamp\n\nThe lamp costs nine euros.")
+    done = portavoz(tmp_path, "index", str(tmp_path), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "1 chunks to do, 0 model calls" in done.stdout
+    assert not (tmp_path / ".portavoz").exists()

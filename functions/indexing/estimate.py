@@ -23,8 +23,12 @@ LOOKED_UP = 1000  # keys in one query
 class Estimator:
     """Gathers the chunks that a run would enrich and embed."""
 
-    def __init__(self, indexer: Indexer) -> None:
+    def __init__(self, indexer: Indexer, *, anew: bool) -> None:
         self._indexer = indexer
+        same_model = indexer.table.identity == indexer.embedder.identity
+        self._pays_again = (
+            anew and same_model
+        )  # a full run takes enrichments over only to another embedding model
         self._prompts: dict[str, int] = {}  # reuse key → characters of the prompt
         self._embedded: dict[str, int] = {}
 
@@ -43,7 +47,7 @@ class Estimator:
     async def result(self) -> Estimate:
         """Calls, tokens and price. Tokens per character are those of earlier runs with the same models, if any."""
         keys = list(self._prompts)
-        for start in range(0, len(keys), LOOKED_UP):
+        for start in range(0, 0 if self._pays_again else len(keys), LOOKED_UP):
             for known in await stored_enrichments(self._indexer.table, keys[start : start + LOOKED_UP]):
                 self._prompts.pop(known, None)
         rates = await last_tokens_per_char(self._indexer.journal, self._indexer.enricher.model_name)

@@ -17,11 +17,11 @@ from functions.indexing.pipeline import INCOMPLETE, Pipeline
 from functions.indexing.report import RunReport, SourceReport, breakdown
 from functions.indexing.rows import Known, known_pages, page_hashes
 from functions.indexing.source_run import Progress, SourceRun
-from functions.indexing.visits import load_visits, save_visits
+from functions.indexing.visits import VisitLog, load_visits, save_visits
 from shared.cost import Ledger
 from shared.embedding import Embedder
 from shared.errors import PortavozError
-from shared.journal import RUNS, Journal
+from shared.journal import RUNS, VISITS, Journal
 from shared.records import Page
 from shared.settings import Settings, Source
 from shared.table import KnowledgeTable
@@ -92,12 +92,21 @@ class Indexer:
         """The names of the sources whose pages the table holds."""
         return {source for source, _ in (await page_hashes(self.table)).values()}
 
-    async def remove_source(self, name: str) -> int:
-        """Remove all pages of a source; returns how many there were."""
+    async def remove_source(self, name: str, *, dry_run: bool = False) -> int:
+        """Remove all pages of a source; returns how many there are."""
         pages = [page for page, (source, _) in (await page_hashes(self.table)).items() if source == name]
-        await self.table.replace_pages(pages, [])
-        await self._finished(datetime.now(UTC))
+        if not dry_run:
+            await self.table.replace_pages(pages, [])
+            await self.journal.delete(VISITS, [name])
+            await self._finished(datetime.now(UTC))
         return len(pages)
+
+    async def restore(self, version: int) -> int:
+        """Make the table what it was at a version, and forget what servers said since, which is of later rows."""
+        now = await self.table.restore(version)
+        await self.table.tag(f"rollback-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+        await self.journal.delete(VISITS, list(await self.journal.all(VISITS, VisitLog)))
+        return now
 
     async def _finished(self, at: datetime) -> int:
         await self.table.maintain()
@@ -132,7 +141,7 @@ class Run:
         self.indexer = indexer
         self.full, self.dry_run, self.confirmed, self.progress = full, dry_run, confirmed, progress
         self.ledger = Ledger()
-        self.estimator = Estimator(indexer)
+        self.estimator = Estimator(indexer, anew=full)
         self.kept: set[str] = set()  # pages whose rows a full run takes over from the live table
         self.wanted: set[str] = set()  # pages that a full run has made
 

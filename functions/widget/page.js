@@ -23,8 +23,8 @@ const SPANISH = {
   optApi: "desde tus scripts; también close(), ask(texto) y on(evento, función)",
 };
 const WORDS = {
-  en: { copied: "Copied", failed: "It could not be copied: select the text instead", starters: "What is this site about?|How do I get started?|Where can I get help?" },
-  es: { copied: "Copiado", failed: "No se pudo copiar: selecciona el texto", starters: "¿De qué trata este sitio?|¿Cómo empiezo?|¿Dónde puedo pedir ayuda?" },
+  en: { copied: "Copied", failed: "It could not be copied: select the text instead" },
+  es: { copied: "Copiado", failed: "No se pudo copiar: selecciona el texto" },
 };
 
 const wanted = new URLSearchParams(location.search).get("lang") ?? navigator.language;
@@ -32,7 +32,6 @@ const lang = wanted.startsWith("es") ? "es" : "en";
 const byId = (id) => document.getElementById(id);
 
 document.documentElement.lang = lang;
-byId("chat").dataset.starters = WORDS[lang].starters;
 document.querySelector(`nav [lang=${lang}]`).setAttribute("aria-current", "true");
 if (lang === "es") for (const element of document.querySelectorAll("[data-text]")) element.textContent = SPANISH[element.dataset.text];
 

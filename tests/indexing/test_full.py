@@ -165,3 +165,15 @@ async def test_reports_are_kept_and_hold_the_breakdown(site, openai_server: Open
     assert report.breakdown.sound
     assert report.breakdown.chunks["source"] == {"pages": report.breakdown.rows}
     assert report.breakdown.chunks["enriched_by"] == {"tiny": report.breakdown.rows}
+
+
+async def test_a_full_dry_run_counts_what_would_be_paid_again(site, openai_server: OpenAIServer) -> None:
+    settings = site({"a.md": text("Apple")})
+    w = await world(settings, model(openai_server, settings))
+    calls = (await w.run()).spent["enrichment"].calls
+    guess = (await w.run(full=True, dry_run=True)).estimate
+    assert guess is not None
+    assert guess.model_calls == calls
+    other = (await (await other_model(w)).run(full=True, dry_run=True)).estimate
+    assert other is not None
+    assert other.model_calls == 0
