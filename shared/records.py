@@ -51,6 +51,7 @@ class Page(Record):
     title: str
     text: str
     language: str
+    language_declared: bool = False  # by the source, the page or its folder; else it was detected
     category: str = ""
     product: str | None = None  # pinned by the source or the page; None: enrichment decides
     content_type: str | None = None

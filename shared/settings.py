@@ -31,6 +31,7 @@ from shared.source_settings import (
     FeedSource,
     FolderSource,
     Language,
+    ProductId,
     Section,
     SitemapSource,
     Slug,
@@ -68,7 +69,7 @@ class StoreSettings(Section):
 class Product(Section):
     """A product that enrichment may choose and a visitor may name."""
 
-    id: Slug
+    id: ProductId
     name: str
     aliases: tuple[str, ...] = ()
 

@@ -12,11 +12,13 @@ WEB_OR_NONE = r"^(https?://[^\s/]+\S*)?$"
 CONTACT = r"^((https?://[^\s/]|mailto:|tel:)\S+)?$"
 HINTS = {  # what a pattern asks for, in words
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, dots, hyphens and underscores, without blanks",
+    r"^[A-Za-z0-9][A-Za-z0-9._/-]*$": "letters, digits, dots, hyphens, underscores and slashes, without blanks",
     r"^[a-z]{2,3}$": 'a code of two or three letters, such as "es"',
     r"^https?://[^\s/]+": "an address that starts with http:// or https://",
     WEB_OR_NONE: "an address that starts with http:// or https://",
     CONTACT: "an address that starts with http://, https://, mailto: or tel:",
 }
+ProductId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]  # a slash, as in guides/cms
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$", description="ISO 639 code, such as es")]
 Column = Annotated[str, Field(min_length=1)]

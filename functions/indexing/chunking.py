@@ -49,7 +49,8 @@ def digest(*parts: str) -> str:
 def _chunk(page: Page, ordinal: int, path: Sequence[str], text: str, languages: Sequence[str]) -> Chunk:
     titles = [heading for heading in path if heading != page.title]
     section = SEPARATOR.join(titles)
-    own = surely_written_in(text, languages)
+    # what declares its language may quote another one: an error message, a command
+    own = page.language if page.language_declared else surely_written_in(text, languages)
     return Chunk(
         id=f"{page.id}#{ordinal}-{digest(text)[:8]}",
         ordinal=ordinal,

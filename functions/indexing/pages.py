@@ -104,13 +104,15 @@ def to_page(
     if not re.search(r"\w", text):
         reason = "the page has no text but instructions to a model" if cut else "the page has no text"
         return Skipped(id=origin.id, reason=reason)
+    declared = origin.language or _declared(document, origin.path, site_languages)
     return Page(
         id=origin.id,
         source=origin.source,
-        url=str(meta.get("url") or meta.get("canonical") or "") if not origin.url else origin.url,
+        url=origin.url or _web_address(meta.get("url")) or _web_address(meta.get("canonical")),
         title=title.strip() or _title_from(origin.path),
         text=text,
-        language=origin.language or _language(document, origin.path, site_languages),
+        language=declared or _detected(text, site_languages),
+        language_declared=bool(declared),
         category=origin.category or _one_line(_first(meta.get("category") or meta.get("categories"))),
         product=origin.product or _if_in(meta.get("product"), products),
         content_type=origin.content_type
@@ -120,16 +122,24 @@ def to_page(
     )
 
 
-def _language(document: Document, path: str, site_languages: Sequence[str]) -> str:
-    """The page's own word, else a folder named as a language of the site, else what the text looks like."""
-    if document.language:
-        return document.language.split("-")[0].split("_")[0].lower()
-    named = [part for part in PurePosixPath(path).parts if part in site_languages]
-    if named:
-        return named[0]
-    code, probability = detect_language(document.markdown)
+def _declared(document: Document, path: str, site_languages: Sequence[str]) -> str:
+    """The page's own word where it is a code, else a folder named as a language of the site; else nothing."""
+    code = re.split(r"[-_]", document.language.strip().lower())[0]
+    if re.fullmatch(r"[a-z]{2,3}", code):
+        return code
+    return next((part for part in PurePosixPath(path).parts if part in site_languages), "")
+
+
+def _detected(text: str, site_languages: Sequence[str]) -> str:
+    """What the text looks like."""
+    code, probability = detect_language(text)
     # the site's languages decide doubtful cases: short pages, code, product names
-    return code if probability > 0.99 else detect_language(document.markdown, site_languages)[0] or code
+    return code if probability > 0.99 else detect_language(text, site_languages)[0] or code
+
+
+def _web_address(value: object) -> str:
+    """An address that a citation may lead to; `javascript:` and the like are none."""
+    return value if isinstance(value, str) and value.startswith(("https://", "http://")) else ""
 
 
 def _title_from(path: str) -> str:

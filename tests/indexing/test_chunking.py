@@ -382,3 +382,13 @@ def test_a_long_table_of_equal_rows_is_cut() -> None:
     rows = ["| a | b |", "|---|---|", *(["| c | d |"] * 5000)]
     found = chunks("\n".join(rows), 150, 0)
     assert sum(c.text.count("| c | d |") for c in found) == 5000
+
+
+def test_a_page_that_declares_its_language_may_quote_another() -> None:
+    english = (
+        "The value of this variable is not set, so the command stops and prints what is missing from it. " * 3
+    )
+    page = Page(id="s/a", source="s", url="", title="T", text=english, language="es", language_declared=True)
+    assert {chunk.language for chunk in chunk_page(page, 150, 50, ["en", "es"])} == {""}
+    detected = page.model_copy(update={"language_declared": False})
+    assert {chunk.language for chunk in chunk_page(detected, 150, 50, ["en", "es"])} == {"en"}

@@ -12,7 +12,7 @@ from functions.indexing.pages import Skipped
 from functions.indexing.sources import folder
 from shared.errors import SourceError
 from shared.records import Page
-from shared.settings import Product, Settings
+from shared.settings import FolderSource, Product, Settings
 from tests.indexing.pdf_files import pdf
 
 TEXT = "You can return the product within thirty days of the purchase."
@@ -224,3 +224,26 @@ async def test_an_html_page_with_noindex_is_skipped(site, robots: str) -> None:
     html = f'<html><head><meta name="robots" content="{robots}"></head><body><main><p>{TEXT}</p></main></body></html>'
     (found,) = (await read(site({"a.html": html}))).values()
     assert isinstance(found, Skipped)
+
+
+@pytest.mark.parametrize(
+    ("front", "language", "declared"),
+    [("lang: es-MX", "es", True), ("lang: english", "en", False), ("title: x", "en", False)],
+)
+async def test_a_language_is_taken_from_the_page_where_it_is_a_code(
+    tmp_path: Path, front: str, language: str, declared: bool
+) -> None:
+    body = "The lamp is made of oak and brass, and it gives a warm light for reading in the evening."
+    (tmp_path / "a.md").write_text(f"---\n{front}\n---\n{body}")
+    settings = Settings(sources=(FolderSource(name="s", kind="folder", path=tmp_path),))
+    (page,) = [page async for page in folder.pages(settings.folders[0], settings)]
+    assert isinstance(page, Page)
+    assert (page.language, page.language_declared) == (language, declared)
+
+
+async def test_only_web_addresses_become_the_url_of_a_page(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nurl: javascript:alert(1)\n---\nThe lamp.")
+    (tmp_path / "b.md").write_text("---\nurl: https://example.com/b\n---\nThe lamp.")
+    settings = Settings(sources=(FolderSource(name="s", kind="folder", path=tmp_path),))
+    pages = [page async for page in folder.pages(settings.folders[0], settings)]
+    assert [page.url for page in pages if isinstance(page, Page)] == ["", "https://example.com/b"]

@@ -76,7 +76,7 @@ def test_each_column_comes_to_its_place(file: Path) -> None:
     (found,) = read(source)
     assert page(found) == Page(
         id="db/1", source="db", url="https://example.com/a/%C3%A9%20%3F?n=1", title="A title",
-        text="# Heading\n\nThe first text.\n\nThe second text.", language="fr", category="News",
+        text="# Heading\n\nThe first text.\n\nThe second text.", language="fr", language_declared=True, category="News",
         published_at=datetime(2024, 2, 3, tzinfo=UTC),
         metadata={
             "tags": ("x", "O'Neil", "3"), "words": 250, "free": True, "price": 2.5, "loose": 7,
