@@ -3,7 +3,7 @@
 const SPANISH = {
   heading: "Tu sitio responde y muestra dónde lo dice",
   what: "Portavoz lee las páginas de un sitio web y responde a las preguntas de sus visitantes solo con ellas. Cada afirmación lleva un número que conduce a la frase exacta de la página de la que sale, y esa frase se comprueba antes de mostrar la respuesta.",
-  honest: "Cuando el sitio no dice algo, Portavoz lo reconoce e indica cómo hablar con una persona. Lo que se preguntó en vano se convierte en la lista de páginas que conviene escribir, y una página recién publicada sirve para responder en unos instantes.",
+  honest: "Cuando el sitio no dice algo, Portavoz lo reconoce e indica cómo hablar con una persona. Una página que cambia responde con su texto nuevo en cuanto se indexa, y una que ya no existe deja de citarse.",
   ask: "Haz una pregunta",
   toEmbed: "Ponlo en tu sitio",
   searchTitle: "O simplemente busca",
