@@ -47,9 +47,11 @@ class Journal:
         ]
         import pyarrow as pa
 
+        from shared.store import written
+
         with _failures(self._store.uri):
             merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            await merge.execute(pa.Table.from_pylist(rows, schema=_schema()))
+            await written(merge, pa.Table.from_pylist(rows, schema=_schema()))
             if await table.version() % COMPACT_EVERY == 0:
                 await _compact(table)
 

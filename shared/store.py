@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ KEYED = ("id", "page_id", "reuse_key", "vector_key", "published_at")  # many val
 OPENING_TRIES, OPENING_PAUSE_S = 40, 0.05  # 2 s: the first commit on object storage takes some 0.2 s
 # Where two processes create at once one fails, at the table or (object storage lets both make it) at an index.
 OTHER_CREATOR = ("already exists", "concurrent transaction Overwrite", "concurrent transaction CreateIndex")
+WRITING_TIME = timedelta(minutes=5)  # LanceDB's own 30 s are too short for 8 writers on object storage
+WRITING_TRIES = 6  # then half a minute of waiting in all; LanceDB itself gives up after some ten lost races
 COPIED = 1000  # rows held at once while a table is put in the place of another; some 4 MB
 
 
@@ -70,6 +73,18 @@ async def _open(connection: Any, name: str) -> Any:
                 raise
             await asyncio.sleep(OPENING_PAUSE_S)
     return await connection.open_table(name)
+
+
+async def written(merge: Any, rows: Any) -> None:
+    """Execute a merge; where others keep winning the race for the next version, wait a little and go on trying."""
+    for attempt in range(WRITING_TRIES):
+        try:
+            await merge.execute(rows, timeout=WRITING_TIME)
+            return
+        except (ValueError, RuntimeError, OSError) as error:
+            if "Too many concurrent writers" not in str(error) or attempt == WRITING_TRIES - 1:
+                raise
+        await asyncio.sleep(random.uniform(0, 2**attempt))
 
 
 async def create_indices(table: Any) -> None:

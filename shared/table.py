@@ -22,7 +22,7 @@ from shared.schema import (
     to_passage,
     to_row,
 )
-from shared.store import connect, create_indices, is_empty, open_or_create, overwrite
+from shared.store import connect, create_indices, is_empty, open_or_create, overwrite, written
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -234,7 +234,7 @@ class KnowledgeTable:
         )
         # always of now: a row written without a column that another process added would keep its old value there
         self._schema = await add_columns(self._table, kinds_needed(row.metadata for row in rows))
-        await merge.execute(to_arrow(rows, self._schema))
+        await written(merge, to_arrow(rows, self._schema))
 
     @_translated
     async def maintain(self) -> None:

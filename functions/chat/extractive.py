@@ -16,7 +16,9 @@ from shared.records import Citation, Passage, Record
 from shared.trace import current_trace
 
 MOST = 3  # quotes: what is read without scrolling in a chat panel
-COMPARED = 16  # statements whose meaning is compared: 0.5 s with the embedded model, those with most words in common
+COMPARED = (
+    16  # statements whose meaning is compared: 0.5 s with the embedded model, those with most words in common
+)
 NEAR_BEST = 0.03  # of similarity: e5 sets a second answer about this far below the first, and noise farther
 OTHER_LANGUAGE = (
     0.02  # taken off a statement that the visitor may not read, where one in their language says the same
