@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from functions.indexing.chunking import digest
+from functions.indexing.rows import embedded_text_of
 from shared.cost import Ledger
 from shared.embedding import Embedder
-from shared.prompts import embedding_input
-from shared.records import Row
 from shared.table import KnowledgeTable
 
 PAGES = 100  # per commit: some hundred chunks
@@ -26,21 +25,10 @@ async def carry(
         some = page_ids[start : start + PAGES]
         rows = await source.rows_of(some)
         if source.identity != target.identity:
-            vectors = await embedder.passages([_embedded_text(row) for row in rows], ledger)
+            texts = [embedded_text_of(row) for row in rows]
+            vectors = await embedder.passages(texts, ledger)
             rows = [
-                row.model_copy(update={"vector": tuple(vector), "vector_key": digest(_embedded_text(row))})
-                for row, vector in zip(rows, vectors.tolist(), strict=True)
+                row.model_copy(update={"vector": tuple(vector), "vector_key": digest(text)})
+                for row, text, vector in zip(rows, texts, vectors.tolist(), strict=True)
             ]
         await target.replace_pages(some, rows)
-
-
-def _embedded_text(row: Row) -> str:
-    return embedding_input(
-        title=row.title,
-        category=row.category or row.product,
-        section=row.section,
-        summary=row.summary,
-        keywords=row.keywords,
-        questions=row.questions,
-        text=row.text,
-    )

@@ -13,9 +13,9 @@ from functions.indexing.carry import carry
 from functions.indexing.chunking import digest
 from functions.indexing.enrichment import Enricher
 from functions.indexing.estimate import Estimator
-from functions.indexing.pipeline import INCOMPLETE, Pipeline
+from functions.indexing.pipeline import Pipeline
 from functions.indexing.report import RunReport, SourceReport, breakdown
-from functions.indexing.rows import Known, known_pages, page_hashes
+from functions.indexing.rows import known_pages, page_hashes
 from functions.indexing.source_run import Progress, SourceRun
 from functions.indexing.visits import VisitLog, load_visits, save_visits
 from shared.cost import Ledger
@@ -231,6 +231,3 @@ class Run:
         await green.replace_pages(sorted(left | (before.keys() - now.keys())), [])
         await live.switch()
         return reports
-
-
-__all__ = ["INCOMPLETE", "Indexer", "Known"]

@@ -10,6 +10,7 @@ from functions.indexing.chunking import digest
 from functions.indexing.enrichment import Enricher, reuse_key
 from functions.indexing.report import count_enriched
 from functions.indexing.rows import (
+    INCOMPLETE,
     PageChunks,
     embedded_text,
     stored_enrichments,
@@ -21,7 +22,6 @@ from shared.embedding import Embedder
 from shared.records import Chunk, EnrichedChunk, Enrichment, Page, Row
 from shared.table import KnowledgeTable
 
-INCOMPLETE = "incomplete:"  # before the hash of a page with a chunk that a model should still enrich
 IN_FLIGHT = 3  # batches: one enriched, one embedded, one written; more would only be lost by a kill
 
 

@@ -11,6 +11,8 @@ from shared.prompts import embedding_input
 from shared.records import Chunk, EnrichedChunk, Enrichment, Page, Record, Row
 from shared.table import KnowledgeTable
 
+INCOMPLETE = "incomplete:"  # before the hash of a page with a chunk that a model should still enrich
+
 
 class Known(Record):
     """What the table holds of a page."""
@@ -63,15 +65,24 @@ async def stored_vectors(table: KnowledgeTable, keys: Iterable[str]) -> dict[str
 
 def embedded_text(enriched: EnrichedChunk) -> str:
     """The text whose vector stands for the chunk."""
-    enrichment = enriched.enrichment
+    page, chunk = enriched.page, enriched.chunk
+    return _embedded(page.title, page.category, chunk.section, enriched.enrichment, chunk.text)
+
+
+def embedded_text_of(row: Row) -> str:
+    """The text whose vector stands in a row, for another embedding model."""
+    return _embedded(row.title, row.category, row.section, row, row.text)
+
+
+def _embedded(title: str, category: str, section: str, described: Enrichment | Row, text: str) -> str:
     return embedding_input(
-        title=enriched.page.title,
-        category=enriched.page.category or enrichment.product,
-        section=enriched.chunk.section,
-        summary=enrichment.summary,
-        keywords=enrichment.keywords,
-        questions=enrichment.questions,
-        text=enriched.chunk.text,
+        title=title,
+        category=category or described.product,
+        section=section,
+        summary=described.summary,
+        keywords=described.keywords,
+        questions=described.questions,
+        text=text,
     )
 
 

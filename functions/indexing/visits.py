@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from functions.indexing.chunking import digest
 from functions.indexing.pages import Visit, Visits
-from functions.indexing.rows import Known
+from functions.indexing.rows import INCOMPLETE, Known
 from shared.journal import VISITS
 from shared.records import Record
 from shared.settings import Source
@@ -33,7 +33,7 @@ async def load_visits(indexer: Indexer, source: Source, known: Mapping[str, Know
     if log is None:
         return Visits()
     anew = full or log.made_by != _made_by(indexer, source)
-    right = {page for page, k in known.items() if not anew and not k.page_hash.startswith("incomplete:")}
+    right = {page for page, k in known.items() if not anew and not k.page_hash.startswith(INCOMPLETE)}
     return Visits(
         before={
             url: visit

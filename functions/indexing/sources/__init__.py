@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import assert_never
 
 from functions.indexing.pages import Incomplete, Skipped, Unchanged, Visits
 from shared.records import Page
@@ -37,7 +38,7 @@ def pages_of(source: Source, settings: Settings, visits: Visits) -> AsyncIterato
         from functions.indexing.sources import feed
 
         return feed.pages(source, settings, visits)
-    raise NotImplementedError(source.kind)
+    assert_never(source)
 
 
 def check(source: Source, *, elsewhere: bool = False) -> None:
